@@ -184,8 +184,10 @@ def _set_tables(sketch: Sketch) -> str:
     ]
     for name, s in sketch.sets.items():
         lines += [f"[components.{name}]", 'kind = "IdealPlanetary"']
-        lines += [f"ratio = {s.ratio!r}"] if s.ratio is not None else [f"z_sun = {s.z_sun}", f"z_ring = {s.z_ring}"]
-        lines += ["plus_set = true"] if s.plus_set else []
+        if s.ratio is not None:
+            lines += [f"ratio = {-s.ratio if s.plus_set else s.ratio!r}"]
+        else:
+            lines += [f"z_sun = {s.z_sun}", f"z_ring = {s.z_ring}", *(["plus_set = true"] if s.plus_set else [])]
         lines += ['source = "the sketch: head of this file"', ""]
     return "\n".join(lines)
 

@@ -289,3 +289,16 @@ def test_a_quotient_of_quantities_counts_in_si() -> None:
     for text, value in (("6 s / 3 ms", 2000.0), ("12 / 3 s", 4.0), ("2 / 3 ms * 6 ms", 4.0), ("36 km/h * 5 ms", 0.05)):
         (root,) = parse(text, "sum")
         assert value_of(bound(text, root, scale_of_key), lambda name: name) == pytest.approx(value), text
+
+
+@pytest.mark.parametrize("number", [-1000.0, -0.5, 0.0, 0.5, 1000.0])
+def test_equal_means_a_billionth_of_the_larger_of_1_and_the_amount_of_the_number(number: float) -> None:
+    within = 1e-9 * max(1.0, abs(number))
+    near, far = number + 0.9 * within, number - 1.1 * within
+    for operator, held in (("==", [True, False]), ("!=", [False, True])):
+        condition = parse_condition(f"car.v {operator} {number}").resolved(UNITS.__getitem__, word_value)
+        assert [condition.met({"car.v": x}) for x in (near, far)] == held
+        assert list(condition.holds({"car.v": np.array([near, far])})) == held
+        # a signal on the right side: its samples have an amount each
+        condition = parse_condition(f"{number} {operator} car.v").resolved(UNITS.__getitem__, word_value)
+        assert list(condition.holds({"car.v": np.array([near, far])})) == held

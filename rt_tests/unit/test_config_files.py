@@ -156,3 +156,15 @@ def test_an_override_is_blamed_for_its_own_place_only(raised: dict[str, str], fi
     with pytest.raises(ConfigError) as caught, blamed_on({"clock.tick_s": 3.0}, "rig.toml"):
         raise ConfigError("wrong", **raised)  # type: ignore[arg-type]
     assert (caught.value.file, caught.value.table, caught.value.key) == (file, table, raised["key"])
+
+
+def test_what_replaces_a_table_or_is_replaced_by_one_stands_in_the_file_that_extends(tmp_path: Path) -> None:
+    """Nothing of the extended file is left at a place at which the extending one has a value of its own."""
+    (tmp_path / "base.toml").write_text("a = 1\nseats = 2\n[b]\nc = 2\n[d]\ne = 3\n")
+    top = tmp_path / "top.toml"
+    top.write_text('extends = "base.toml"\nb = 3\n[a]\nd = 4\n[d]\nf = 5\n')
+    read = read_layers(top, Car)
+    assert read.data == {"a": {"d": 4}, "seats": 2, "b": 3, "d": {"e": 3, "f": 5}}
+    wanted = {("a",): "top", ("a", "d"): "top", ("a", "x"): "top", ("b",): "top", ("b", "c"): "top", ("seats",): "base",
+              ("d", "e"): "base", ("d", "f"): "top", ("d", "x"): "top"}  # fmt: skip
+    assert {place: Path(read.file_of(place)).stem for place in wanted} == wanted

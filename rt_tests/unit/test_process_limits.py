@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -47,3 +48,45 @@ def test_a_measure_says_what_was_wanted_and_what_is_in_force() -> None:
     assert measure.undo is not None
     measure.undo()
     assert sys.getswitchinterval() == before
+
+
+class Libc:
+    """Notes what it is asked for and answers as it is told: name -> answer, else 0."""
+
+    def __init__(self, **answers: int) -> None:
+        self.calls: list[tuple[object, ...]] = []
+        self.answers = answers
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        def asked(*given: object) -> int:
+            self.calls.append((name, *given))
+            return self.answers.get(name, 0)
+
+        return asked
+
+
+def test_memory_is_kept_by_the_numbers_of_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """malloc.h of glibc: M_TRIM_THRESHOLD -1, M_MMAP_THRESHOLD -3, M_MMAP_MAX -4, by default 128 KiB, 128 KiB and
+    65536; mman.h: MCL_CURRENT 1, MCL_FUTURE 2; prctl.h: PR_SET_TIMERSLACK 29, PR_GET_TIMERSLACK 30."""
+    libc = Libc(mallopt=1, prctl=0)
+    monkeypatch.setattr(rtenv, "_libc", lambda: libc)
+    monkeypatch.setattr(rtenv, "_linux", lambda: True)
+    kept = rtenv.keep_heap()
+    assert kept.ok and libc.calls == [("mallopt", -1, -1), ("mallopt", -4, 0)]
+    libc.calls.clear()
+    assert kept.undo is not None
+    kept.undo()
+    default = [("mallopt", -1, 131072), ("mallopt", -3, 131072), ("mallopt", -4, 65536), ("malloc_trim", 0)]
+    assert libc.calls == default
+    libc.calls.clear()
+    locked = rtenv.lock_memory()
+    assert locked.ok and libc.calls == [("mlockall", 3)]
+    libc.calls.clear()
+    exact = rtenv.timer_slack()
+    assert exact.ok and libc.calls == [("prctl", 29, 1, 0, 0, 0), ("prctl", 30, 0, 0, 0, 0)]
+    assert exact.in_force == "timer slack 0 ns"
+    refusing = Libc(mallopt=0, mlockall=-1)
+    monkeypatch.setattr(rtenv, "_libc", lambda: refusing)
+    assert not rtenv.keep_heap().ok and refusing.calls == [("mallopt", -1, -1), *default]
+    refusing.calls.clear()
+    assert not rtenv.lock_memory().ok and refusing.calls == [("mlockall", 3), ("munlockall",)]

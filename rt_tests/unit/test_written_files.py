@@ -16,10 +16,13 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.new.car_facts import car_facts
 from torqueloop.hil.new.dbc_rig import UnitKind, draft, rig_from_database
+from torqueloop.hil.new.gearbox_file import gearbox_text, largest_torques
 from torqueloop.hil.new.hydraulic_file import hydraulic_text, pistons, without_lag
 from torqueloop.hil.new.rig_file import pedal_for
+from torqueloop.hil.new.shift_plan import TcuGear
 from torqueloop.hil.new.simulink_file import simulink_text
-from torqueloop.hil.new.tcu_file import up_time_s
+from torqueloop.hil.new.sketch import Sketch
+from torqueloop.hil.new.tcu_file import _schedule, up_time_s
 
 HEAD = 'VERSION ""\nBS_:\nBU_: TCU HIL\nBO_ 256 Car: 8 HIL\n SG_ speed : 0|16@1+ (0.25,0) [0|16000] "rpm" TCU\n'
 CYCLE = 'BA_DEF_ BO_ "GenMsgCycleTime" INT 0 65535;\nBA_DEF_DEF_ "GenMsgCycleTime" 0;\n'
@@ -190,6 +193,51 @@ def test_a_shift_up_takes_as_long_as_its_torque_lets_it() -> None:
     car.torque_Nm = 50.0
     assert up_time_s(2.0, 1.0, car) == pytest.approx(1.45)
     assert up_time_s(1.1, 1.0, car) == 0.4
+
+
+#: share of the speed of largest power at each pedal: all different, up to full pedal
+SHARES = ((0.0, 0.3), (85.0, 0.5), (100.0, 0.9))
+
+
+def test_a_schedule_has_its_lines_at_shares_of_the_speed_of_largest_power(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2000 rpm over the ratio 5: 400 rpm at the output. Down 0.66 of the line up, from 85 % on 0.72; kick-down 0.85 of
+    its end; hysteresis a quarter of its begin, 60 rpm at most. The turbine stays within 3 % of 2000 rpm."""
+    monkeypatch.setattr("torqueloop.hil.new.tcu_file.UP_SHARE", SHARES)
+    car: Any = SimpleNamespace(power_rpm=2000.0, engine_side_kgm2=0.2, torque_Nm=100.0, rpm_per_kmh=12.34)
+    gears = {"1": TcuGear("1", ("A",), 5.0, {}), "2": TcuGear("2", ("B",), 2.0, {})}
+    text = _schedule(gears, car)
+    assert tomllib.loads(text)["schedule"] == {
+        "min_gear_time_s": 0.8, "kick_down_gear_time_s": 0.4, "kick_down_on_percent": 95.0,
+        "kick_down_off_percent": 90.0, "hysteresis_min_rpm": 30.0, "turbine_max_rpm": 1940.0,
+        "turbine_force_up_rpm": 2060.0,
+        "up": {"1-2": [[0.0, 120.0], [85.0, 200.0], [100.0, 360.0]]},
+        "down": {"2-1": [[0.0, 79.0], [85.0, 144.0], [100.0, 259.0]]}, "kick_down": {"2-1": 306.0},
+    }  # fmt: skip
+    assert "# 12.3 rpm are 1 km/h." in text and "(2000 rpm), 0 %: 0.3, 85 %: 0.5, 100 %: 0.9." in text
+    faster = _schedule({**gears, "1": replace(gears["1"], ratio=2.0)}, car)
+    assert tomllib.loads(faster)["schedule"]["hysteresis_min_rpm"] == 60.0
+    # J dw = t dT: 0.2 kg m2 from 90 % of 2000 rpm to half of that are 18.85 Nm s, which 80 Nm take in 0.236 s
+    assert up_time_s(2.0, 1.0, car) == 0.4
+    car.torque_Nm = 25.0
+    assert up_time_s(2.0, 1.0, car) == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize(("plus_set", "ratio", "brake", "clutch"), [(False, 2, "3", "3/2"), (True, -2, "1", "1/2")])
+@pytest.mark.parametrize("teeth", [{"z_sun": 30, "z_ring": 60}, {"ratio": 2.0}])
+def test_a_set_of_a_sketch_has_the_same_ratio_in_the_gearbox_file_however_it_is_given(
+    plus_set: bool, ratio: int, brake: str, clutch: str, teeth: dict[str, float], tmp_path: Path
+) -> None:
+    """Torques of sun, ring and carrier are 1 : i : -(1 + i), i negative in a plus set. With the carrier held the brake
+    has |1 + i| per Nm at the sun; with sun and carrier joined 1 Nm at both is -i at the sun, 1 + i at the clutch."""
+    sketch = Sketch.model_validate({
+        "name": "box", "torque_Nm": 100.0, "brakes": {"B": "c"}, "clutches": {"K": ["in", "c"]},
+        "sets": {"P": {"sun": "in", "carrier": "c", "ring": "out", "plus_set": plus_set, **teeth}},
+        "gears": {"1": {"engaged": ["B"]}, "2": {"engaged": ["K"]}},
+    })  # fmt: skip
+    path = tmp_path / "box.toml"
+    path.write_text(gearbox_text(sketch))
+    assert load(path).components["P"].i == ratio  # type: ignore[attr-defined]
+    assert {name: str(torque) for name, torque in largest_torques(sketch).items()} == {"B": brake, "K": clutch}
 
 
 def test_a_car_tells_its_engine_as_its_curve_has_it(tmp_path: Path) -> None:
