@@ -35,6 +35,8 @@ REACTION_S = 2.0
 OFF_REL, OFF_RADPS = 0.01, 1.0
 #: the pedal is pressed from here on, it or the brake is moved beyond
 PEDAL_MIN, BRAKE_MAX = 0.05, 0.02
+#: the output moves: below this speed every ratio fits [rad/s]
+MOVES_RADPS = 2.0
 #: a smaller step of the turbine speed is not felt [rad/s]
 STEP_RADPS = 15.0
 #: a gear that is engaged is seen by the monitors of the tick within this time: GEAR_S and a period of theirs [s]
@@ -43,7 +45,7 @@ SEEN_S = 0.2
 TEXTS = 3
 #: the driveline's answer to a pedal is over after this time: two periods of its oscillation [s]
 PEDAL_S = 0.5
-#: share of the limit of `shift_hard` over the pedal, linear between
+#: pedal positions, and which share of the limit of `shift_hard` holds there: linear between
 HARD_SHARE = ((0.0, 0.2), (0.4, 1.0))
 #: jerk of a step of the acceleration, over the step: slope of the line of hil/report/jerk.py through it [1/s]
 STEP_PER_S = 0.75 / HALF_S
@@ -86,8 +88,8 @@ def _unasked(spec: MonitorSpec, drive: Drive, shift: Shift) -> str:
     if not old or not new or old == new or not drive.forward[inside].all():
         return ""
     assert drive.w_out is not None
-    if np.abs(drive.w_out[drive.inside(shift.begin_s, shift.end_s)]).min(initial=np.inf) < 2 * W_OUT_MIN:
-        return ""  # standing: every ratio fits
+    if np.abs(drive.w_out[drive.inside(shift.begin_s, shift.end_s)]).min(initial=np.inf) < MOVES_RADPS:
+        return ""
     held = _held(drive, old, shift.begin_s - SEEN_S, shift.begin_s)
     if not held or not _held(drive, new, shift.end_s, shift.end_s + SEEN_S):
         return ""  # the speeds cross a ratio while a free wheel is overrun
@@ -137,7 +139,7 @@ def _overdue(schedule: ShiftSchedule, drive: Drive, band: Band) -> tuple[float, 
         return None
     inside = drive.inside(band.begin_s, band.end_s)
     w, pedal, t = np.abs(drive.w_out[inside]), drive.pedal[inside], drive.t[inside]
-    free = drive.forward[inside] & (w > 2 * W_OUT_MIN)
+    free = drive.forward[inside] & (w > MOVES_RADPS)
     if drive.w_in is not None:
         # a stretch with the same gear before and behind is one: without it between, the unit is on its way
         w_in = drive.w_in[inside]
@@ -201,7 +203,7 @@ def _without_gear(drive: Drive, begin_s: float, end_s: float) -> float:
     """Longest stretch of this time in which the car drives forwards with the pedal pressed and without a gear [s]."""
     inside = drive.inside(begin_s, end_s)
     assert drive.w_out is not None
-    missing = drive.forward[inside] & (drive.w_out[inside] > 2 * W_OUT_MIN)
+    missing = drive.forward[inside] & (drive.w_out[inside] > MOVES_RADPS)
     gears = drive.column("monitor.gear")
     if gears is not None:
         missing &= gears[inside] == 0.0  # a gear whose free wheel is overrun is engaged
@@ -365,7 +367,7 @@ def _levels(a: Array, t: Array) -> Array:
 def actuator_still(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     """Every actuator of a control unit moves once."""
     columns = {name: x for name in spec.actuators if (x := drive.column(name)) is not None and len(x)}
-    if not columns or drive.cut_short or drive.w_out is None or np.abs(drive.w_out).max(initial=0.0) < 2 * W_OUT_MIN:
+    if not columns or drive.cut_short or drive.w_out is None or np.abs(drive.w_out).max(initial=0.0) < MOVES_RADPS:
         return None
     still = [name for name, x in columns.items() if np.ptp(x) == 0.0]
     text = f"{', '.join(still)} never moved in the run." if still else f"each actuator moved: {', '.join(columns)}"
