@@ -51,6 +51,8 @@ cdef struct io_device_t:
     int32_t n_in
     int32_t out_slot            # first of its n_out signals
     int32_t n_out
+    double* gain                # [n_in] value = gain * what is read + offset
+    double* offset              # [n_in]
     double* lo                  # [n_in + n_out] range of each channel
     double* hi
     double* safe                # [n_out] what is written outside of a run and in the safe state

@@ -18,7 +18,7 @@ class IoDevices(Blocks):
         *,
         state_slot: int,
         in_slot: int,
-        inputs: list[tuple[float, float]],
+        inputs: list[tuple[float, float, float, float]],
         out_slot: int,
         outputs: list[tuple[float, float, float]],
         stale_limit: int,

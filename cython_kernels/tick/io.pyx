@@ -41,7 +41,10 @@ cdef class IoDevices(Blocks):
         d.hi = <double*>self.block((d.n_in + d.n_out) * sizeof(double))
         d.safe, d.out = <double*>self.block(d.n_out * sizeof(double)), <double*>self.block(d.n_out * sizeof(double))
         d.value, d.kept = <double*>self.block(d.n_in * sizeof(double)), <double*>self.block(d.n_in * sizeof(double))
-        for k, (lo, hi, *safe) in enumerate([*inputs, *outputs]):
+        d.gain, d.offset = <double*>self.block(d.n_in * sizeof(double)), <double*>self.block(d.n_in * sizeof(double))
+        for k, (_, _, gain, offset) in enumerate(inputs):
+            d.gain[k], d.offset[k] = gain, offset
+        for k, (lo, hi, *safe) in enumerate([*(channel[:2] for channel in inputs), *outputs]):
             if not lo < hi:
                 raise ValueError(f"range {lo} .. {hi} of channel {k}: allowed: rising")
             d.lo[k], d.hi[k] = lo, hi

@@ -18,7 +18,7 @@ cdef void _take_inputs(rig_t* r, io_device_t* d, uint32_t* flags) noexcept nogil
     cdef double x
     cdef int i
     for i in range(d.n_in):
-        x = d.value[i]
+        x = d.gain[i] * d.value[i] + d.offset[i]
         if not isfinite(x):
             rig_latch(r, CAUSE_IO, number << IO_REASON_BITS | IO_NAN)
             continue

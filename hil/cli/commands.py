@@ -297,12 +297,27 @@ def doctor(
     cpu: Annotated[
         str | None, typer.Option(metavar="N", help="CPU to measure on: a number, auto, none (any), all (each).")
     ] = None,
+    calibrate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Drive the outputs that are wired to inputs (--rig); write corrections to FILE."
+        ),
+    ] = None,
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="With --calibrate: I/O devices simulate their hardware.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Is this machine fit for real time? Rights, kernel, CPUs, clock, bus, and a latency test; says what to change."""
-    from torqueloop.hil.doctor import examine, exit_status
+    from torqueloop.hil.doctor import calibrated, examine, exit_status
 
-    findings = examine(duration, None if rig is None else locate(rig, "rigs"), cpu)
+    if calibrate is not None and rig is None:
+        raise typer.BadParameter("--calibrate needs --rig")
+    path = None if rig is None else locate(rig, "rigs")
+    if calibrate is not None and path is not None:
+        findings = calibrated(path, calibrate, simulated)
+    else:
+        findings = examine(duration, path, cpu)
     status = exit_status(findings)
     if as_json:
         print_json({"fit": status == OK, "findings": [f.as_dict() for f in findings]})
@@ -313,6 +328,8 @@ def doctor(
         advice = (f"\n{f.advice}", "dim") if f.advice else ""
         table.add_row(Text(f.level, styles[f.level]), f.name, Text.assemble(f.text, advice))
     out_console.print(table)
+    if calibrate is not None:
+        raise typer.Exit(status)
     if status != OK:
         out_console.print(Text.assemble(("not fit for real time", "bold red"), "; `--clock virtual` works everywhere"))
     else:

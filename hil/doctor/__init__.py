@@ -1,6 +1,6 @@
 """Is this machine fit for real time? Looks at rights, kernel, CPUs, clock, bus; then measures what a loop would see."""
 
-from torqueloop.hil.doctor.examine import examine, exit_status
+from torqueloop.hil.doctor.examine import calibrated, examine, exit_status
 from torqueloop.hil.doctor.finding import Finding, Level
 
-__all__ = ["Finding", "Level", "examine", "exit_status"]
+__all__ = ["Finding", "Level", "calibrated", "examine", "exit_status"]

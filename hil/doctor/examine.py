@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,6 +77,17 @@ def examine(
         except Exception as error:  # an odd system must not stop the examination
             found.append(Finding("look", "note", f"could not be examined: {type(error).__name__}: {error}"))
     return found
+
+
+def calibrated(rig: Path, calibration: Path, simulated: bool) -> list[Finding]:
+    """What the loops of a rig file's I/O devices give, hil/doctor/loops.py. ConfigError: the rig file is wrong."""
+    from torqueloop.hil.doctor.loops import loops
+
+    if calibration.exists() and calibration.resolve() == rig.resolve():
+        raise ConfigError("{key} = {value} is the rig file itself", key="calibrate", value=str(calibration))
+    plan = load_plan(rig)
+    with tempfile.TemporaryDirectory(prefix="torqueloop-doctor-") as folder:
+        return loops(plan, Path(folder), simulated, calibration)
 
 
 def _can(plan: RigPlan | None, root: Path) -> list[Finding]:

@@ -7,7 +7,7 @@ import mmap
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from torqueloop.hil.link.endpoints import PeerError
 
 #: TORQUELOOP_IO_ABI
 ABI = 1
-#: TL_IO_OK; TL_IO_IDLE, TL_IO_RUNS
-OK, IDLE, RUNS = 0, 0, 1
+#: TL_IO_OK, TL_IO_STALE; TL_IO_IDLE, TL_IO_RUNS
+OK, STALE, IDLE, RUNS = 0, 1, 0, 1
 _ERROR_BYTES = 512
 _NEEDED = ("tl_io_abi", "tl_io_open", "tl_io_read", "tl_io_write", "tl_io_close")
 _Log = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
@@ -132,6 +132,8 @@ class OpenDevice:
         library.tl_io_open.argtypes = [ctypes.POINTER(CIoSetup), ctypes.c_char_p, ctypes.c_uint32]
         library.tl_io_write.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
         library.tl_io_write.restype = ctypes.c_int32
+        library.tl_io_read.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
+        library.tl_io_read.restype = ctypes.c_int32
         library.tl_io_close.argtypes, library.tl_io_close.restype = [ctypes.c_void_p], None
         self._library = library
         self._make_watch()
@@ -171,6 +173,21 @@ class OpenDevice:
     def watch(self) -> mmap.mmap:
         """The memory of tl_io_watch."""
         return self._memory
+
+    def read(self) -> list[float]:
+        """All inputs, outside of a run. PeerError where reading fails."""
+        values = (ctypes.c_double * max(1, len(self.setup.inputs)))()
+        if self._library.tl_io_read(self.device, self._keep[3].beats * self.setup.tick_s, values) not in (OK, STALE):
+            raise PeerError(f"{self.setup.name}: reading has failed")
+        return list(values)
+
+    def write(self, values: Sequence[float]) -> None:
+        """All outputs, outside of a run, as a tick does it. PeerError where the device does not take them."""
+        watch = self._keep[3]
+        watch.state, watch.beats = RUNS, watch.beats + 1
+        given = (ctypes.c_double * max(1, len(values)))(*values)
+        if self._library.tl_io_write(self.device, watch.beats * self.setup.tick_s, given) != OK:
+            raise PeerError(f"{self.setup.name}: writing has failed")
 
     def write_safe(self) -> bool:
         """Write the safe values; False where the device does not take them."""

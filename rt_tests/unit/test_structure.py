@@ -57,7 +57,7 @@ HIL_GROUPS: dict[str, set[str]] = {
         "can common control ecu io link realtime record report results vehicle".split()
         + "rig/schema rig/devices rig/resolve rig/assemble rig/online".split()
     ),
-    "doctor": {"realtime", "rig/schema", "rig/devices", "rig/resolve"},
+    "doctor": {"io", "link", "realtime", "rig/schema", "rig/devices", "rig/resolve"},
     "scenario": {"common", "record", "report", "results", "rig/schema", "rig/devices", "rig/resolve", "rig/run"},
     "study": {
         "common",

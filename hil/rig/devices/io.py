@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_you_mean
 from torqueloop.cython_kernels.can.codec import RxState
 from torqueloop.cython_kernels.tick.io import IO_REASONS, REASON_BITS, IoDevices
 from torqueloop.cython_kernels.tick.rig import Rig
@@ -48,6 +48,13 @@ class IoInput(IoChannel):
 
     #: Unit of the value.
     unit: str = "1"
+    #: Correction: the value is gain times what the device reads, plus `offset`. `torqueloop doctor --calibrate` finds
+    #: both.
+    gain: float = 1.0
+    #: Number that is added after the gain, in the unit of the channel.
+    offset: float = 0.0
+    #: Output channel "DEVICE.NAME" that is wired to this input for `torqueloop doctor --calibrate`.
+    loop: str | None = None
 
 
 class IoOutput(IoChannel):
@@ -140,6 +147,9 @@ class IoCards(Device[IoTables]):
 
     def plan(self) -> None:
         for name, io in self.given.io.items():
+            for key, channel in io.inputs.items():
+                if channel.loop is not None:
+                    self._check_loop(f"io.{name}.inputs.{key}", channel)
             for key, output in io.outputs.items():
                 table = f"io.{name}.outputs.{key}"
                 source, slot = self.read_slot(output.signal, table, "signal"), self.table.slot(f"io.{name}.{key}")
@@ -156,6 +166,27 @@ class IoCards(Device[IoTables]):
                                      False)  # fmt: skip
                 self.rig.guards.append(guard)
 
+    def _check_loop(self, table: str, channel: IoInput) -> None:
+        known = [f"{name}.{key}" for name, io in self.given.io.items() for key in io.outputs]
+        where: dict[str, Any] = {"file": self.file, "table": table, "key": "loop", "value": channel.loop}
+        if channel.loop not in known:
+            hint = did_you_mean(str(channel.loop), known)
+            raise UnknownNameError("{key}: there is no output channel {value}", **where, hint=hint)
+        other = self.output(channel.loop)
+        if not max(channel.low, other.low) < min(channel.high, other.high):
+            raise ConfigError("{key}: the ranges of both channels do not overlap", **where,
+                              allowed=f"an output in {channel.low:g} .. {channel.high:g} {channel.unit}")  # fmt: skip
+
+    def output(self, name: str) -> IoOutput:
+        """An output channel, "DEVICE.NAME"."""
+        card, _, key = name.partition(".")
+        return self.given.io[card].outputs[key]
+
+    def loops(self) -> list[tuple[str, str, IoInput]]:
+        """Device and name of the inputs that an output is wired to."""
+        return [(name, key, channel) for name, io in self.given.io.items() for key, channel in io.inputs.items()
+                if channel.loop is not None]  # fmt: skip
+
     @property
     def input_slots(self) -> set[int]:
         """Slots of all that the devices read."""
@@ -167,7 +198,7 @@ class IoCards(Device[IoTables]):
             return None
         made = IoDevices(len(self.table), len(self.given.io))
         for k, (name, io) in enumerate(self.given.io.items()):
-            inputs = [(channel.low, channel.high) for channel in io.inputs.values()]
+            inputs = [(c.low, c.high, c.gain, c.offset) for c in io.inputs.values()]
             outputs = [(channel.low, channel.high, channel.safe) for channel in io.outputs.values()]
             first = self.first[name]
             made.set_device(k, state_slot=first, in_slot=first + 1, inputs=inputs, out_slot=first + 1 + len(inputs),

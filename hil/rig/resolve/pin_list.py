@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from torqueloop.hil.rig.devices.device import RigPlan
-from torqueloop.hil.rig.devices.io import IoCards, IoChannel, IoOutput
+from torqueloop.hil.rig.devices.io import IoCards, IoChannel, IoInput, IoOutput
 
 #: drawing: height of a row, margins, left ends of the columns, width [px]
 ROW, TOP, COLUMNS, WIDTH = 22, 40, (20, 200, 480, 660), 1100
@@ -63,9 +63,12 @@ def pin_list(plan: RigPlan) -> list[WiredPin]:
 
 def _channel(plan: RigPlan, config: dict[str, Any], device: str, key: str, channel: IoChannel) -> WiredPin:
     signal, out = f"{device}.{key}", isinstance(channel, IoOutput)
+    pin = channel.pin or key
+    if isinstance(channel, IoInput):
+        pin = scaled(pin, channel.gain, channel.offset)
     linked = (scaled(channel.signal, channel.gain, channel.offset),) if isinstance(channel, IoOutput) else None
     return WiredPin(
-        device, channel.pin or key, channel.plug, FROM if out else INTO, signal,
+        device, pin, channel.plug, FROM if out else INTO, signal,
         _readers(config, signal) if linked is None else linked, plan.table.unit(signal), channel.low, channel.high,
         channel.safe if isinstance(channel, IoOutput) else None,
     )  # fmt: skip
