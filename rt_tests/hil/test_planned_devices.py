@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 from rig_help import rig_file
+from test_io_safe import CHANNELS, two_cards
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.cython_kernels.tick.io import IO_REASONS, REASON_BITS
 from torqueloop.hil.rig.devices.controllers import Controllers
 from torqueloop.hil.rig.devices.device import RigPlan
 from torqueloop.hil.rig.devices.engine_control import EngineControl
+from torqueloop.hil.rig.devices.io import IoCards
 from torqueloop.hil.rig.devices.steps import Steps
 from torqueloop.hil.rig.resolve.plan import load_plan
 
@@ -148,3 +151,38 @@ def test_the_vehicle_is_asked_by_its_period_and_told_force_speed_and_brake(plan:
         with pytest.raises(ConfigError) as caught:
             planned(tmp_path, edit)
         assert words in str(caught.value) and caught.value.key == edit.split(" ")[0].removeprefix("vehicle.")
+
+
+def test_channels_of_io_devices_start_inside_their_ranges_and_are_held_to_them(tmp_path: Path) -> None:
+    """An input is 0 before it is read, or the end of its range that is next to 0; an output has its safe value. A value
+    that leaves the range by a billionth of it has only been rounded."""
+    add = """
+[io.three]
+library = "card.c"
+[io.three.inputs]
+above = { unit = "V", low = 2.0, high = 5.0 }
+below = { low = -5.0, high = -2.0 }
+around = { low = -1.0, high = 1.0 }
+[io.three.outputs]
+slow = { signal = "engine.w", low = -100.0, high = 900.0, safe = 50.0, slew = 3.0, gain = 2.0 }
+"""
+    plan = load_plan(two_cards(tmp_path, add=add))
+    table = plan.table
+    guards = {guard.name: guard for guard in plan.guards}
+    copies = {dst: (src, gain, offset) for src, dst, gain, offset in plan.out_copies}
+    for key, (name, source, gain, offset, low, high, safe) in CHANNELS.items():
+        slot = table.slot(f"io.{name}.{key}")
+        assert copies[slot] == (table.slot(source), gain, offset)
+        guard = guards[f"io.{name}.{key}"]
+        assert (guard.slot, guard.lo, guard.hi, guard.slew, guard.safe) == (slot, low, high, 0.0, False)
+        assert guard.tol == pytest.approx(1e-9 * (high - low), rel=1e-12)
+        assert table.initial.get(slot, 0.0) == safe and table.units[slot] == "1"
+    assert guards["io.three.slow"].slew == 3.0
+    start = {key: table.initial.get(table.slot(f"io.three.{key}"), 0.0) for key in ("above", "below", "around", "slow")}
+    assert start == {"above": 2.0, "below": -2.0, "around": 0.0, "slow": 50.0}
+    assert [table.unit(f"io.three.{key}") for key in ("above", "around", "slow")] == ["V", "1", "rad/s"]
+    cards = plan.device(IoCards)
+    for number, card in enumerate(("one", "two", "three")):
+        for reason in range(1, len(IO_REASONS)):
+            assert cards.cause("io", number << REASON_BITS | reason) == f"{card}: {IO_REASONS[reason]}"
+    assert cards.cause("limit", 1) == ""

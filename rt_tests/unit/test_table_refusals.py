@@ -58,6 +58,7 @@ def test_a_value_is_refused_with_what_is_allowed(kind: type[ConfigTable], keys: 
     [(Clock, {"tick_s": 0.002, "spin_us": 1000.0}), (Output, {"signal": "x", "min": 3.0, "max": 3.0}),
      (Output, {"signal": "x", "max": 3.0}), (Limit, {"min": 4.0, "max": 5.0}),
      (Io, io({"signal": "x", "low": -3.0, "high": -1.0, "safe": -1.0})),
+     (Io, io({"signal": "x", "low": -3.0, "high": 5.0, "safe": 1.0})),
      (Fault, {**CRC, "value": 2.0**53 - 1}), (Fault, {"element": "C4", "kind": "leak", "value": 1})],
 )  # fmt: skip
 def test_a_value_at_the_end_of_its_range_is_taken(kind: type[ConfigTable], keys: dict[str, Any]) -> None:
