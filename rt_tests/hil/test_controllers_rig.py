@@ -119,6 +119,7 @@ def test_gears_and_constants_and_own_units_from_a_file() -> None:
 WRONG = [
     ({"controllers.driver.kind": "robot"}, r"\[controllers.driver\].*'cooling_fan', 'driver'"),
     ({"controllers.driver.period_s": 0.0105}, r"period_s = 0.0105 does not fit.*controllers.driver\].*tick_s = 0.001"),
+    ({"controllers.driver.period_s": 0.01000005}, r"period_s = 0.01000005 does not fit"),
     ({"controllers.driver.period_s": -1.0}, r"period_s"),
     ({"controllers.driver.reads.w": "engine.w"}, r"reads no w in \[controllers.driver.reads\].*v_set, v"),
     ({"controllers.driver.reads.v": "car.w"}, r"'car.w'.*\[controllers.driver.reads\]"),

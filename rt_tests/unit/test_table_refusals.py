@@ -19,6 +19,7 @@ from torqueloop.hil.scenario import offline, random_drive
 from torqueloop.hil.study import parameter_paths
 from torqueloop.hil.study.repeats import points, table
 from torqueloop.hil.study.work import Line, Outcome
+from torqueloop.hil.vehicle.vehicle_tables import Road
 
 
 def io(channel: dict[str, Any], outputs: bool = True) -> dict[str, Any]:
@@ -43,6 +44,10 @@ REFUSED: list[tuple[type[ConfigTable], dict[str, Any], str]] = [
     (Fault, {"message": "M", "kind": "dlc", "value": 2.5}, "value = 2.5 is no whole number"),
     (Fault, {"signal": "s", "kind": "gain", "value": 2.0, "from_s": 3.0, "until_s": 3.0},
      "until_s = 3.0 ends before it begins; allowed: > from_s = 3"),
+    (Road, {"grade_percent": [[0, 0], [9.0, -100.5]]}, "grade_percent: grade -100.5 %; allowed: -100 .. 100"),
+    (Road, {"grade_percent": [[0, 100.5]]}, "grade_percent: grade 100.5 %; allowed: -100 .. 100"),
+    (Road, {"grade_percent": [[0, 1], [5.0, 2], [5.0, 3]]},
+     "grade_percent: distances do not increase at 5.0; allowed: strictly increasing s_m"),
 ]  # fmt: skip
 
 
@@ -58,7 +63,7 @@ def test_a_value_is_refused_with_what_is_allowed(kind: type[ConfigTable], keys: 
     [(Clock, {"tick_s": 0.002, "spin_us": 1000.0}), (Output, {"signal": "x", "min": 3.0, "max": 3.0}),
      (Output, {"signal": "x", "max": 3.0}), (Limit, {"min": 4.0, "max": 5.0}),
      (Io, io({"signal": "x", "low": -3.0, "high": -1.0, "safe": -1.0})),
-     (Io, io({"signal": "x", "low": -3.0, "high": 5.0, "safe": 1.0})),
+     (Io, io({"signal": "x", "low": -3.0, "high": 5.0, "safe": 1.0})), (Road, {"grade_percent": [[0, -100], [1, 100]]}),
      (Fault, {**CRC, "value": 2.0**53 - 1}), (Fault, {"element": "C4", "kind": "leak", "value": 1})],
 )  # fmt: skip
 def test_a_value_at_the_end_of_its_range_is_taken(kind: type[ConfigTable], keys: dict[str, Any]) -> None:
