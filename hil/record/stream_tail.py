@@ -30,7 +30,7 @@ class StreamTail:
             if path != self._file:
                 self._file, self._at = path, 0
             with FileBytes(path) as data:
-                start = self._at or (0 if (head := head_of(data))[0] is None else head[1])
+                start = self._at or head_of(data)[1]
                 if not start:
                     continue
                 for chunk in scan(data, start):

@@ -95,6 +95,21 @@ def test_the_vehicle_is_told_the_state_of_the_checkpoint_before_the_first_tick(r
     assert len(told) == 1, "a rig that runs on the real clock tells it itself"
 
 
+def test_each_participant_is_saved_and_goes_back_under_its_own_name() -> None:
+    loaded: list[tuple[str, Any]] = []
+
+    def participant(name: str, went: Any) -> Any:
+        return SimpleNamespace(
+            save=lambda: f"state of {name}",
+            load=lambda data: loaded.append((name, data)) or went,  # type: ignore[func-returns-value]
+        )
+
+    peers = restore.Peers(participant("vehicle", False), participant("units", {"tcu": True}))
+    assert peers.save() == {"vehicle": "state of vehicle", "units": "state of units"}
+    assert peers.load({"vehicle": 1, "units": {"tcu": 2}}, "here") == {"vehicle": False, "tcu": True}
+    assert loaded == [("vehicle", 1), ("units", {"tcu": 2})]
+
+
 def stager(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Callable[[int], None], Any, list[dict[str, Any]]]:
     """(what a replayed tick calls with the reference of an entry, the parts of the rig, what was staged)."""
     prepared = SimpleNamespace(model="model", state="state", gains=(1.0,))

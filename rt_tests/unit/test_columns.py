@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torqueloop.hil.record import run_data
-from torqueloop.hil.record.columns import LayoutError, decode, encode
+from torqueloop.hil.record.columns import _HEAD, FORMS, Layout, LayoutError, decode, encode
 from torqueloop.hil.record.part import SignalPart
 from torqueloop.hil.record.pieces import SignalPieces
 from torqueloop.hil.record.recording import ChunkWriter, RecordingError
@@ -129,6 +129,14 @@ def test_a_long_recording_that_is_gone_is_told(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(RecordingError, match="cannot be read any more"):
         signals["double"]
     assert len(kept["double"]) == 1000, "a short one is in memory"
+
+
+@pytest.mark.parametrize("column", [0, 4, 8])
+def test_one_column_of_an_unknown_form_makes_a_chunk_unreadable(column: int) -> None:
+    payload = bytearray(encode(made(0, 5)))
+    payload[_HEAD.size + column] = len(FORMS)
+    with pytest.raises(LayoutError, match=f"^{len(NAMES)} columns of 5 records$"):
+        Layout.of(bytes(payload), len(NAMES))
 
 
 def test_a_chunk_that_is_laid_out_otherwise_is_damage(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from torqueloop.hil.record import recorder as recorder_module
 from torqueloop.hil.record.bus_log import FLAG_BRS, FLAG_FD, FLAG_TX, bus_header, pack_frame, read_bus, write_candump
 from torqueloop.hil.record.first_fault import read_first_fault, write_first_fault
 from torqueloop.hil.record.recorder import Recorder
-from torqueloop.hil.record.recording import ChunkWriter, RecordingError, read_stream
+from torqueloop.hil.record.recording import ChunkWriter, Damage, RecordingError, chunk_bytes, read_stream
 from torqueloop.hil.record.run_data import (
     ModeChange,
     modes_from_signals,
@@ -97,6 +97,38 @@ def test_a_flipped_byte_is_seen_and_costs_at_most_one_chunk(tmp_path: Path, data
     assert not stream.intact
     missing = [p for p in PAYLOADS if p not in stream.chunks]
     assert len(missing) <= 1 and all(c in PAYLOADS for c in stream.chunks)
+
+
+def test_damage_is_told_with_its_place_its_length_and_what_is_missing(tmp_path: Path) -> None:
+    """A wrong byte in the third chunk, and the last one cut off in its middle."""
+    data = bytearray(recording(tmp_path / "a", close=False))
+    lengths = [len(chunk_bytes(k, payload)) for k, payload in enumerate(PAYLOADS)]
+    begins = [len(data) - sum(lengths[k:]) for k in range(len(lengths))]
+    data[begins[2] + lengths[2] - 1] ^= 1
+    found = reread(tmp_path / "b", bytes(data[:-30]))
+    assert found.damage == [
+        Damage("000001.tlc", begins[2], lengths[2], "wrong checksum", False, 1),
+        Damage("000001.tlc", begins[7], lengths[7] - 30, "torn chunk", True, 0),
+    ]
+    assert [str(damage) for damage in found.damage] == [
+        f"000001.tlc at byte {begins[2]}: wrong checksum, {lengths[2]} bytes not readable, 1 chunks missing",
+        f"000001.tlc at byte {begins[7]}: torn chunk, {lengths[7] - 30} bytes not readable (end of the recording)",
+    ]
+    assert found.chunks == [payload for k, payload in enumerate(PAYLOADS) if k not in (2, 7)]
+
+
+def test_a_disk_that_refuses_is_told_with_number_text_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = ChunkWriter(tmp_path / "a", {"kind": "test"})
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError) as caught:
+        patched.setattr(os, "write", full)
+        writer.write(b"1234")
+    told = (caught.value.errno, caught.value.strerror, caught.value.filename)
+    assert told == (errno.ENOSPC, "No space left on device", str(tmp_path / "a" / "000001.tlc"))
+    writer.abandon()
 
 
 def test_a_chunk_lost_in_the_middle_is_counted(tmp_path: Path) -> None:

@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.results.run import FaultStats
+from torqueloop.hil.rig.assemble import parts as parts_module
+from torqueloop.hil.rig.assemble.parts import _first_fault, _io_bytes
+from torqueloop.hil.rig.devices import engine_control
+from torqueloop.hil.rig.devices.device import RigPlan
 from torqueloop.hil.rig.devices.injected import Faults, PlannedFault
 from torqueloop.hil.rig.run import io_devices, live_run, native_can, virtual_clock
 from torqueloop.hil.rig.schema.fault_tables import Fault
@@ -159,3 +164,54 @@ def test_a_fault_is_told_by_its_target_kind_time_value_and_windows(times: dict[s
     told = (two.target, two.kind, two.when, two.value, two.ticks, two.frames, two.active, two.name)
     assert told == ("M", "delay", words, 0.5, None, 11, False, "second")
     assert [(w.step, w.end, w.acts) for w in two.windows] == [(10, 15, 3), (20, 21, 4), (30, -1, -1)]
+
+
+def test_a_request_is_void_when_its_message_has_been_away_for_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time goes to the tick in nanoseconds, with the message and the bus that the request comes on."""
+    watched: list[tuple[Any, ...]] = []
+
+    class Kernel:
+        def __init__(self, *_: Any) -> None:
+            self.watch = lambda *given: watched.append(given)
+            self.set_torque = self.set_paths = self.set_request = lambda *_, **__: None
+
+    monkeypatch.setattr(engine_control.kernel, "EngineControl", Kernel)
+    device: Any = engine_control.EngineControl.__new__(engine_control.EngineControl)
+    device.given = SimpleNamespace(engine_control=SimpleNamespace(limit="x", timeout_s=0.15))
+    device.rig = SimpleNamespace(received=lambda slot: (1, 4) if slot == 7 else None)
+    device.table, device.first_slot, device.tick_s = [], 0, 1e-3
+    device.torque, device.paths, device.request, device.limit = [], {}, {}, (7, 1.0, 0.0)
+    device.make(SimpleNamespace(set_engine_control=lambda made: None), ["first bus", "second bus"])
+    assert watched == [("second bus", 4, 150_000_000)]
+
+
+@pytest.mark.parametrize(("name", "value", "taken"), [("free", -1e9, True), ("held", 1.0, True), ("held", -0.5, False),
+                                                      ("held", 1.5, False)])  # fmt: skip
+def test_a_model_input_takes_what_its_law_is_made_for(name: str, value: float, taken: bool) -> None:
+    parts = SimpleNamespace(input_ranges={"held": (0.0, 1.0)})
+    plan: Any = SimpleNamespace(compiled=SimpleNamespace(parts=parts), path="rig.toml")
+    if taken:
+        assert RigPlan.in_range(plan, name, value, "inputs", name) == value
+        return
+    with pytest.raises(ConfigError, match=rf"held = {value} is out of range in \[inputs\].*allowed: 0 .. 1$"):
+        RigPlan.in_range(plan, name, value, "inputs", name)
+
+
+def test_the_ring_of_inputs_has_room_for_every_channel_of_every_io_device() -> None:
+    """A record of a device has 24 bytes and a double for each input."""
+    devices = {"card": SimpleNamespace(inputs={"a": 0, "b": 0, "c": 0}), "meter": SimpleNamespace(inputs={})}
+    given = SimpleNamespace(given=SimpleNamespace(io=devices))
+    plan: Any = SimpleNamespace(device=lambda kind: given)
+    assert _io_bytes(plan) == 24 + 3 * 8 + 24
+
+
+def test_ticks_before_and_after_a_first_fault_are_those_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts_module, "FirstFault", lambda *given: given)
+    safe = SimpleNamespace(first_fault_before_s=2.0, first_fault_after_s=0.5)
+    config = SimpleNamespace(safe_state=safe, clock=SimpleNamespace(tick_s=2e-3))
+    plan: Any = SimpleNamespace(config=config, recorded=[1, 2, 3], path="rig.toml")
+    assert _first_fault(plan) == (3, 1000, 250)
+    # 1251 records of 48 bytes and 8 for each of three signals
+    monkeypatch.setattr(parts_module, "FIRST_FAULT_BYTES", 1251 * 72 - 1)
+    with pytest.raises(ConfigError, match="first_fault_before_s = 2.0 s: 1251 ticks of 3 signals are 0 MiB"):
+        _first_fault(plan)

@@ -106,6 +106,25 @@ def test_each_list_of_an_mf4_tells_at_which_byte_of_the_group_its_data_begin(tmp
     assert found == [(k * 100 * 6 * 8, 100 * 6 * 8) for k in range(3)]
 
 
+def test_the_blocks_of_an_mf4_follow_each_other_with_the_links_of_the_standard(tmp_path: Path) -> None:
+    """ASAM MDF 4.1, chapter 5: number of links of each kind of block; a block begins at each multiple of 8 bytes at
+    which the one before has ended."""
+    links = {"HD": 6, "FH": 2, "DG": 4, "CG": 6, "CN": 8, "DL": 2, "DT": 0, "TX": 0, "MD": 0}
+    made, _ = write(tmp_path, "mf4", chunks=2)
+    made.close()
+    data, at, found = (tmp_path / "signals.mf4").read_bytes(), 64, []
+    while at < len(data):
+        mark, length, count = struct.unpack_from("<4s4xQQ", data, at)
+        kind = mark[2:].decode()
+        assert mark[:2] == b"##" and count == links[kind], (at, mark)
+        found.append(kind)
+        at += (length + 7) & ~7
+    # five channels beside the time, each with its name and four of them with a unit of their own
+    assert at == len(data) and {k: found.count(k) for k in ("HD", "DG", "CG", "CN", "DT", "DL")} == {
+        "HD": 1, "DG": 1, "CG": 1, "CN": 6, "DT": 2, "DL": 2,
+    }  # fmt: skip
+
+
 def test_a_disk_that_is_full_is_told_with_number_text_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Mf4Stream(tmp_path / "signals.mf4", ["a"], ["1"], START)
 
