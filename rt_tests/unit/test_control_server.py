@@ -9,9 +9,11 @@ from typing import Any
 
 import msgpack
 import pytest
+import zmq
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.hil.control.messages import REQUEST_BYTES, Request, RequestError, encode_request
+from torqueloop.hil.control.client import Client, ControlError
+from torqueloop.hil.control.messages import REQUEST_BYTES, Request, RequestError, encode_answer, encode_request
 from torqueloop.hil.control.server import QUEUE, ControlServer
 
 #: whoever has not answered by then hangs [s]
@@ -220,3 +222,45 @@ def test_more_requests_than_are_served_wait_and_are_counted(served: Served) -> N
     assert clock.slept[5:] == pytest.approx([0.02] * 2)
     stats = served.server.stats()
     assert (stats.delayed, stats.requests, stats.answered) == (7, 9, 9)
+
+
+class Line:
+    """In the place of the client's socket: answers what it is given, after none for an empty list."""
+
+    def __init__(self, answers: list[bytes]) -> None:
+        self.raw, self.answers, self.asked_ms, self.closed = self, answers, [], False  # type: ignore[var-annotated]
+        self.sent: list[dict[str, Any]] = []
+
+    def send(self, data: bytes) -> None:
+        self.sent.append(msgpack.unpackb(data))
+
+    def poll(self, timeout_ms: int) -> bool:
+        self.asked_ms.append(timeout_ms)
+        return bool(self.answers)
+
+    def recv(self) -> bytes:
+        return self.answers.pop(0)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_client_waits_as_many_seconds_as_it_is_told_and_asks_anew_on_a_new_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [Line([]), Line([encode_answer(2, {"tick": 7, "values": {"engine.w": 12.5}})])]
+    made: list[tuple[Any, ...]] = []
+
+    def connected(*given: Any, max_bytes: int) -> Line:
+        made.append(given)
+        return lines[len(made) - 1]
+
+    monkeypatch.setattr("torqueloop.hil.control.client.ConnectedSocket", connected)
+    keys: Any = object()
+    client = Client("tcp://127.0.0.1:5", 0.25, keys)
+    with pytest.raises(ControlError, match=r"no answer from tcp://127\.0\.0\.1:5 within 0\.25 s"):
+        client.hello()
+    assert lines[0].closed and made == [(zmq.REQ, "tcp://127.0.0.1:5", keys)] * 2
+    assert client.ask("get", names=("engine.w",))["values"] == {"engine.w": 12.5}
+    assert [line.asked_ms for line in lines] == [[250], [250]]
+    assert [(r["kind"], r["id"]) for line in lines for r in line.sent] == [("hello", 1), ("get", 2)]

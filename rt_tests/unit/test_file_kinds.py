@@ -96,3 +96,22 @@ def test_schemas_take_the_kind_and_no_other() -> None:
     jsonschema.validate(data, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**data, "kind": "rig"}, schema)
+
+
+def test_a_drive_is_told_with_the_number_of_its_own_components() -> None:
+    path = CONFIGS / "drives/drive_545i.toml"
+    own = len(read_whole(path)["components"])
+    assert check_file(path).text == f"{own} components; a part of a car, around any gearbox"
+
+
+@pytest.mark.parametrize(("duration_s", "allowed"), [(0.0005, False), (0.001, True)])
+def test_a_scenario_lasts_one_tick_at_least(duration_s: float, allowed: bool, tmp_path: Path) -> None:
+    path = tmp_path / "short.toml"
+    path.write_text(
+        f'kind = "scenario"\nextends = "wot_4hp22"\n[scenario]\nname = "short"\nduration_s = {duration_s}\n'
+    )
+    made = check_file(path)
+    if allowed:
+        assert made.ok and (made.text or "").startswith("0.001 s of car_4hp22, 9 inputs, "), made
+    else:
+        assert "duration = 0.0005 s is not allowed; allowed: 0.001 (one tick) .. " in str(made.error)
