@@ -192,3 +192,13 @@ def test_a_drive_is_summed_up_by_its_first_failure_or_its_gears() -> None:
     assert summary([], strip("N"), 0, 5.0) == "No gear was engaged in this run."
     of = [told("failed", None, "late"), told("failed", 3.0, "b"), told("failed", 2.0, "a"), told("waived", 1.0, "w")]
     assert summary(of, way, 2, None) == "a"
+
+
+def test_what_a_monitor_follows_are_other_monitors() -> None:
+    for m in MONITORS:
+        assert set(m.follows) <= BY_NAME.keys() - {m.name}, m.name
+    # of the friction of an element: work within 2 s, then within a minute, and the temperature behind them
+    own = {name: [f for f in BY_NAME[name].follows if f in ("heat", "heat_minute", "heat_power", "shift_time")]
+           for name in ("heat", "heat_minute", "heat_power", "temperature")}  # fmt: skip
+    assert own == {"heat": [], "heat_minute": ["heat"], "heat_power": ["heat", "shift_time"],
+                   "temperature": ["heat", "heat_minute", "heat_power"]}  # fmt: skip
