@@ -96,6 +96,16 @@ def test_every_row_has_random_numbers_of_its_own_that_its_seed_decides(tmp_path:
     assert seeds[0][: 2 * n] == seeds[1][: 2 * n] and not set(seeds[0][2 * n :]) & set(seeds[1][2 * n :])
 
 
+def test_faults_of_neighbouring_seeds_do_not_draw_each_others_numbers(tmp_path: Path) -> None:
+    """The tick draws by splitmix64, whose state grows by an odd number with each draw: the difference of two starts,
+    divided by it modulo 2^64, is the number of draws after which one fault repeats the other."""
+    silent = 'node = "TCU"\nkind = "silent"\nchance = 0.5'
+    starts = [r.seed for n in range(6) for found in rows(tmp_path, f"{silent}\nseed = {n}", silent) for r in found]
+    draws = pow(0x9E3779B97F4A7C15, -1, 2**64)
+    apart = [(a - b) * draws % 2**64 for a in set(starts) for b in set(starts) if a != b]
+    assert len(set(starts)) > 10 and min(min(n, 2**64 - n) for n in apart) > 1e12
+
+
 def test_checksums_are_inverted_unless_a_pattern_is_given(tmp_path: Path) -> None:
     head = 'message = "TCU_Pressure_1"\nkind = "crc"'
     assert [found[0].raw for found in rows(tmp_path, head, f"{head}\nvalue = 0x31")] == [0xFF, 0x31]
