@@ -1,13 +1,13 @@
-"""torqueloop: a real-time powertrain that a transmission control unit believes in.
+"""torqueloop: simulates an automatic gearbox, its engine and its car in real time for a transmission control unit.
 
     load(FILE)                  a driveline from TOML, or by the bare name of an installed one
-    Simulation(driveline, h)    the same step as a rig's, offline
+    Simulation(driveline, h)    an offline simulation with the step of a rig
     run(RIG, ...)               run a rig; gives a RecordedRun
     read_run(DIR)               statistics, signals and verdict of a run
-    compare(A, B)               what differs between two runs
-    animate(RUN, FILE)          a page in which it turns
+    compare(A, B)               the differences between two runs
+    animate(RUN, FILE)          a page that shows a run in three dimensions
     sweep(FILE, ...)            a study: many runs with other values, on many processors
-    connect(ENDPOINT)           the control channel of a rig that runs
+    connect(ENDPOINT)           the control channel of a running rig
 
 docs/python.md has examples of each.
 """

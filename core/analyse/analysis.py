@@ -90,7 +90,7 @@ class _Shown:
         }
 
     def find(self, owner: str, what: str, places: list[tuple[int, int, float]]) -> Array:
-        """What an output shows, its gain taken off; an element nobody made an output for cannot be analysed."""
+        """The quantity of an output, divided by its gain; an element without an output cannot be analysed."""
         for kind, index, sign in places:
             if (kind, index) in self._columns:
                 column, gain = self._columns[kind, index]
@@ -115,8 +115,8 @@ def element_forces(result: Result) -> list[tuple[str, Form, Array]]:
 def flange_torques(result: Result, component: str) -> dict[str, Array]:
     """Torque (force) the component puts on what is joined to each of its flanges, over time; support included.
 
-    Rigid bodies (Inertia, Mass) hand on whatever acts on them and are not covered; of a shaft that runs through a brake
-    the sum on the shaft is given at flange_a.
+    Rigid bodies (Inertia, Mass) transmit whatever acts on them and are not covered; of a shaft that runs through a
+    brake the sum on the shaft is given at flange_a.
     """
     model = result.model
     forces = element_forces(result)

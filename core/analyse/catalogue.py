@@ -57,14 +57,14 @@ DOMAINS = {ROTATIONAL: "", TRANSLATIONAL: "sliding", THERMAL: "heat", FRAME: "fr
 
 HEAD = """# Components
 
-Made by `python -m torqueloop.core.analyse.catalogue`; do not edit. How files are written:
-[driveline_format.md](driveline_format.md).
+Made by `python -m torqueloop.core.analyse.catalogue`; do not edit. [driveline_format.md](driveline_format.md) describes
+driveline files.
 
-The kind in a file is the name of the class in Python. Kinds of the translational library whose name exists for rotation
-too have `Translational` in front (`TranslationalSpring`). Parameters are shown as TOML keys with their SI unit
-(`c_Nm_per_rad`); in Python they are SI without it (`c`). **Bold**: required. Flanges in brackets may stay open; an open
-`support` is the housing, an open `heatPort` gives its heat to no component (the heat is still an output).
-w_rel = w_b - w_a.
+The kind in a file is the name of the class in Python. If a translational component has the name of a rotational one,
+its kind begins with `Translational` (`TranslationalSpring`). Parameters are shown as TOML keys with their SI unit
+(`c_Nm_per_rad`). In Python they have SI values and no unit in the name (`c`). **Bold** parameters are required. Flanges
+in brackets may stay open. An open `support` is the housing. The heat of an open `heatPort` is an output, but no
+component receives it. w_rel = w_b - w_a.
 """
 
 

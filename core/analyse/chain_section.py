@@ -1,7 +1,7 @@
 """Drivelines without gear sets for drawing: shafts in line along one axis, with what joins them between.
 
 A propeller shaft, a steering column: springs, gears, clutches and joints one after the other in the order in which they
-are joined. All shafts lie on one axis; joints have room for their forks. Lengths as in gear_section.
+are joined. All shafts lie on one axis; joints are long enough for their forks. Lengths as in gear_section.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ PUBLISHED_DECIMALS = 1000
 
 
 def agrees(ratio: float, published: float) -> str | None:
-    """How a ratio becomes the published one, to three decimals: "rounded" or "cut off"; None: it does not."""
+    """How a ratio becomes the published one, to three decimals: "rounded" or "cut off" (truncated); None: it does
+    not."""
     if abs(ratio - published) <= PUBLISHED_ROUNDING:
         return "rounded"
     whole = math.trunc(ratio * PUBLISHED_DECIMALS)

@@ -58,7 +58,7 @@ class _Rows:
         self._basis: list[Array] = []
 
     def offer(self, name: str, row: Array) -> bool:
-        """Take a row that tells something new."""
+        """Take a row if it is independent of the others."""
         rest = self.rest(row)
         if np.linalg.norm(rest) <= TINY * max(1.0, float(np.linalg.norm(row))):
             return False
@@ -68,7 +68,7 @@ class _Rows:
         return True
 
     def rest(self, row: Array) -> Array:
-        """What the rows taken do not tell of a row."""
+        """The part of a row that is independent of the rows taken."""
         left = row.astype(float)
         for _ in range(2):  # twice is enough for rounding
             for unit in self._basis:
@@ -136,7 +136,7 @@ def _sum(taken: _Rows, values: Mapping[str, Array], row: Array, n: int) -> Array
 def _complete(
     rows: Mapping[str, Array], angles: _Rows, speeds: _Rows, given: Sequence[tuple[Output, Array]]
 ) -> None:  # fmt: skip
-    """ConfigError where neither angles nor speeds tell how a shaft turns."""
+    """ConfigError if neither angles nor speeds determine how a shaft turns."""
     known = _Rows(angles.rows.shape[1])
     for taken in (angles, speeds):
         for name, row in zip(taken.signals, taken.rows, strict=True):
@@ -152,7 +152,7 @@ def _complete(
         if all(known.tells(rows[node]) for node in missing):
             break
     raise ConfigError(
-        f"the run does not tell how {', '.join(missing)} turn{'s' if len(missing) == 1 else ''}: too few signals were "
+        f"the run does not show how {', '.join(missing)} turn{'s' if len(missing) == 1 else ''}: too few signals were "
         "recorded", table="record", key="signals", hint=f"with {', '.join(more)} in it (or all) they are known",
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ Along such a direction the forces balance at every instant. What acts along it d
   and force at the junction is a linear form of the other coordinates (Guyan's static condensation, which is exact here
   as there is no inertia to neglect).
 * springs and dampers of different d/c (and constant torques): a state of first order is left (relaxing.py). Its speed
-  follows from the angles, the kernel is told how.
+  follows from the angles, by a form that the kernel receives.
 * springs and dampers on one side, one friction element on the other (a clutch with a torsion damper): a state as well
   (relaxing.py). While the friction slides, it gives the torque; while it sticks, the shaft moves with the other side.
 * a damped spring on one side, a clearance without damping on the other: a state, too, to which the clearance gives its

@@ -192,7 +192,7 @@ def loop_words(record: Record) -> tuple[str, str]:
 
 
 def check_laws(kernels: Path) -> None:
-    """LookupError when the step never goes over the elements of a record: a force of 0 that nobody would see."""
+    """LookupError when the step never evaluates the elements of a record: their force would be 0 unnoticed."""
     steps = [p for p in (kernels / "step").glob("*.pxi") if p.name != "sizes.pxi"]
     text = "".join(p.read_text(encoding="utf-8") for p in sorted(steps))
     forgotten = [

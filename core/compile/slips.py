@@ -19,14 +19,14 @@ from fractions import Fraction
 from torqueloop.core.compile.topology import Row, Topology
 from torqueloop.core.describe.parts import Parts
 
-#: 1/s, d/J: the slip of a damper that decays faster than that is a coordinate. At 1e7 and h = 1 ms booked heat and lost
-#: energy would differ by 7e-6 (order 4), at 1e6 by 1e-8
+#: 1/s, d/J: the slip of a damper that decays faster than that is a coordinate. At 1e7 and h = 1 ms the recorded heat
+#: and the lost energy would differ by 7e-6 (order 4), at 1e6 by 1e-8
 STIFF = 1e6
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
 def slips_as_coordinates(topology: Topology, parts: Parts) -> Topology:
-    """The topology with such slips in the places of shafts, which `slips` of it tells; itself if there are none."""
+    """The topology with such slips instead of shafts as coordinates, listed in `slips`; itself if there are none."""
     inertia = _inertias(topology, parts)
     rates = []
     for part in parts.compliances:

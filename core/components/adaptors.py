@@ -1,14 +1,15 @@
 """Ports over which a driveline is coupled to another simulator (FMU, vehicle model, test bench).
 
-A connection is cut; one side is told the motion and answers with the torque, the other the opposite. With the outputs
-of each wired to the inputs of the other both behave as if joined:
+A connection is replaced by signals: one side receives the motion and returns the torque, and the other side receives
+the torque and returns the motion. If the outputs of each side are the inputs of the other, both behave as if joined:
 
     AngleToTorque   in: phi, w, a     out: tau    the torque needed to move the flange so; +tau acts on the flange
     TorqueToAngle   in: tau           out: phi, w, a of the flange; -tau acts on the flange (tau drives the other side)
 
 `work` is the energy put into the driveline, `tau_flange` (`f_flange`) the torque on the flange, -tau. phi, w, a must be
-derivatives of each other. Inputs left out (use_w, use_a) are differentiated from those that are there; that works where
-a signal is known, not where values arrive one by one. Coupled by sampled values the cut adds the delay of one exchange.
+derivatives of each other. Inputs that are left out (use_w, use_a) are derivatives of the given ones. This works for
+signals that are known as functions of time, and not for values that arrive one by one. Sampled values add the delay of
+one exchange.
 After Modelica.Mechanics.Rotational.Components, with its signs.
 """
 
@@ -81,7 +82,7 @@ class AngleToTorqueAdaptor(Component):
 
 @dataclass(frozen=True, kw_only=True)
 class TorqueToAngleAdaptor(Component):
-    """-tau (input) acts on the flange, as on the near side of a cut; outputs phi, w, a of the flange."""
+    """-tau (input) acts on the flange, as on the near side of such a connection; outputs phi, w, a of the flange."""
 
     flanges: ClassVar[Mapping[str, Flange]] = ONE_FLANGE
 

@@ -1,15 +1,15 @@
 """Shafts with universal (Hooke, Cardan) and constant-velocity joints.
 
 A universal joint at the bend angle beta turns x, the angle of the fork of its outer shaft from the plane of both,
-into y = atan2(sin x, cos x cos(beta)) of the other shaft: on average as much, within a turn with the ratio of speeds
+into y = atan2(sin x, cos x cos(beta)) of the other shaft. Whole turns are equal; within a turn the ratio of speeds is
 
     dy/dx = cos(beta)/(1 - sin(beta)^2 cos(x)^2)             between cos(beta) and 1/cos(beta), twice a turn
 
 A shaft between two joints carries the torque tau = c*D + d*D' of its twist D, and gives its flanges -tau*dy_a/dx_a and
-tau*dy_b/dx_b, so that what goes in comes out. Two universal joints pass the speed as it is if their bend angles are
+tau*dy_b/dx_b, so that no power is lost. Two universal joints transmit the speed unchanged if their bend angles are
 equal, their planes are one, and the forks of the shaft between them are in line (phase = planes).
 
-Without friction a joint bears no torque about its pins, so it hands on a couple along the normal of its cross. Across
+Without friction a joint bears no torque about its pins, so it transmits a couple along the normal of its cross. Across
 the outer shaft that is a moment on its bearings, tau*tan(beta)*sin(x)*cos(x) along the normal of the plane and
 tau*tan(beta)*sin(x)^2 in it; one of constant velocity, whose couple halves the bend, gives tau*tan(beta/2) in it.
 

@@ -34,9 +34,9 @@ class Laminar(Component):
     """Parameters of a pressure actuated plate pack.
 
     fn = area*max(0, p - p_return); capacity = cgeo*mue(|w_rel|)*fn; cgeo = faces*(r_o + r_i)/2 unless given.
-    mue_pos is over |w_rel| in rad/s or over the sliding speed v = (r_o + r_i)/2*|w_rel| in m/s: the columns of the
-    table tell which. Actuator "first_order": dp/dt = (p_command - p)/tau, tau_rise or tau_fall. "fill_time": the same,
-    but the piston first travels t_fill before p rises above p_return (and t_empty back).
+    mue_pos is over |w_rel| in rad/s or over the sliding speed v = (r_o + r_i)/2*|w_rel| in m/s; the columns of the
+    table decide which. Actuator "first_order": dp/dt = (p_command - p)/tau, tau_rise or tau_fall. Actuator "fill_time"
+    has this law, too, but the piston first travels for t_fill before p rises above p_return (and for t_empty back).
     """
 
     faces: int | None = param("number of friction faces", default=None, form="integer", low=1)

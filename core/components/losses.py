@@ -10,15 +10,15 @@ to the support, i = ratio. All losses are referred to flange_a:
     w_a = 0:  whatever keeps w_a = 0 between min(A', B') and max(A, B), both taken at w_a = 0; beyond, rolling starts
 
 eta1, eta2, |tbf1|, |tbf2| over |w_a| are the columns of lossTable: mesh efficiencies and bearing torques, linear
-between rows. Beyond the last row bearing torques go on with its slope; efficiencies hold their last value, so that no
-speed makes one above 1 (Modelica goes on with their slope, too: give one more row where that is meant). These are the
+between rows. Beyond the last row bearing torques continue with its slope, and efficiencies keep their last value, so
+that none exceeds 1 (in Modelica they continue with their slope, too: add a row to get this). These are the
 driving-side tests of Modelica's LossyGear (Pelchen, Schweiger, Otter, Modelica 2002), written without the case
 distinction: A > B exactly when flange_a drives.
 
 Self-locking gears. A gear that the load cannot drive back has eta2 <= 0 (screws and worms: eta2 = tan(lambda -
 rho)/tan(lambda), negative for a lead angle lambda below the friction angle rho): the drive must help the load along.
-ta then no longer tells the driving side, the load torque t = ta - tauLoss does. With eta2 <= 0 in any row the same
-losses are taken over t (exact at the rows; between rows 1/eta1, tbf1/eta1 and |eta2|*tbf2 are linear):
+ta then no longer decides which side drives, but the load torque t = ta - tauLoss does. With eta2 <= 0 in any row the
+losses are a function of t (exact at the rows; between rows 1/eta1, tbf1/eta1 and |eta2|*tbf2 are linear):
 
     A = (1/eta1 - 1)*t + tbf1/eta1          B = (eta2 - 1)*t + |eta2|*tbf2
 

@@ -50,7 +50,9 @@ class GearEfficiency2(Component):
     }
 
     eta: Any = curve("efficiency over the gear number, flange_a drives", "1", "1", low=0.0, above=True, high=1.0)
-    eta_b: Any = curve("the same when flange_b drives, default: eta", "1", "1", None, low=0.0, above=True, high=1.0)
+    eta_b: Any = curve(
+        "efficiency over the gear number, flange_b drives; default: eta", "1", "1", None, low=0.0, above=True, high=1.0
+    )
 
     def contribute(self, b: Builder) -> None:
         turning = b.w("flange_a") - b.w("support")

@@ -68,7 +68,7 @@ class JointLaw(OfMotion):
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed(FixedLaw):
-    """A place in the housing: phi = phi0, w = 0. Takes any torque (in a translational driveline: any force)."""
+    """A flange fixed in the housing: phi = phi0, w = 0. Takes any torque (in a translational driveline: any force)."""
 
     flanges: ClassVar[Mapping[str, Flange]] = {"flange": Flange(domain=ANY)}
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TranslationalFixed(Sliding, FixedLaw):
-    """A place in the housing: s = s0, v = 0. Takes any force."""
+    """A flange fixed in the housing: s = s0, v = 0. Takes any force."""
 
     flanges: ClassVar[Mapping[str, Flange]] = ONE_PART
 

@@ -2,13 +2,14 @@
 
     w_a = i*w_b,   torques of the gear on its shafts -T : i*T (power is conserved; a change of i alone does no work)
 
-Both sides carry inertia of their own: a change of the ratio moves them against each other. A step of the ratio is an
+Both sides need inertia of their own, because a change of the ratio moves them against each other. A step of the ratio
+is an
 impact: the speeds jump, momentum along the gear's own torque is exchanged, and the energy of a plastic impact is lost
 (output `loss` [J], which stays 0, but for the error of the step, as long as the ratio does not jump).
 
-Order 2 by default. With `order = 4` the ratio and its rate are those of every point of the step, and the breakpoints of
-`ratios` and `radius` are located, so the order holds across them; not beside losses by reactions (LossyGear ...) or
-joint shafts or gaps with an exponent.
+With `order = "auto"`, a driveline with such a gear is integrated with order 4, because order 2 loses energy here. The
+ratio and its rate are then those of every point of the step, and the breakpoints of `ratios` and `radius` are located,
+so the order holds across them.
 """
 
 from __future__ import annotations
@@ -43,9 +44,8 @@ class VariableGear(Component):
 
     Without `ratios` the input `ratio` is the ratio itself. With `ratios` (a curve of the ratio over the gear number)
     the input is `gear`; between whole gears the ratio follows the curve, so that a ramp of `gear` is a smooth shift.
-    The ratio must not be 0 and must not change its sign in operation. Order 2 unless the driveline asks for 4, which
-    takes ratio and rate of every point of the step and locates the breakpoints of `ratios`. Output tau: the torque that
-    the drive puts into flange_a (the gear puts -tau on shaft a and ratio*tau on shaft b).
+    The ratio must not be 0 and must not change its sign in operation. Output tau: the torque that the drive exerts on
+    flange_a (the gear exerts -tau on shaft a and ratio*tau on shaft b).
     """
 
     flanges: ClassVar[Mapping[str, Flange]] = {"flange_a": Flange(), "flange_b": Flange(), "support": SUPPORT}
@@ -94,7 +94,7 @@ class Wheel2(Component):
 
     Otter, Dempsey, Schlegel 2000. `radius` in m over |v| in m/s; between force and torque: tau = radius*f. v and w are
     relative to the supports. The wheel does not slip. s is not radius*phi any more: the angle is the integral of w.
-    Order 2 unless the driveline asks for 4, which locates the breakpoints of `radius`.
+    At order 4, which `order = "auto"` takes, the breakpoints of `radius` are located.
     Output f: the tractive force on what is joined to flangeT, + forward.
     """
 

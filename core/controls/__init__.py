@@ -1,7 +1,7 @@
 """Discrete-time controllers in pure Python and the loop that runs them beside a simulation.
 
 A controller is an object with `step(t, measured) -> commands`, dictionaries of short names; it keeps its state from
-call to call and is called at increasing times. Which signals its names stand for is told to the loop (loop.py).
+call to call and is called at increasing times. The loop (loop.py) receives the signals for its names.
 """
 
 from torqueloop.core.controls.base import Controller

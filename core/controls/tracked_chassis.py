@@ -123,7 +123,7 @@ class TrackedChassis:
     def _advance(self, torque_L: float, torque_R: float) -> None:
         h, y = self.period, self.state
         f0 = self.slopes(y, torque_L, torque_R)
-        # heading, place and the books do not act back
+        # heading, position and energy sums do not act back
         J = np.zeros((9, 9))
         for k in range(6):
             step = 1e-7 * max(abs(y[k]), 1e-3)

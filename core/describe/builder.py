@@ -1,4 +1,4 @@
-"""What components hand over when a driveline is compiled: joints, gear rows, inertias, force elements, names.
+"""What components contribute when a driveline is compiled: joints, gear rows, inertias, force elements, names.
 
 Speeds and angles are written as `Form`s (vocabulary.py): sums of flange speeds with rational coefficients. Nothing here
 knows about matrices; the compiler turns forms into rows over the independent coordinates.

@@ -24,7 +24,7 @@ class ConfigError(TorqueloopError):
     """A wrong value in a configuration file or argument.
 
     The text is put together from its parts when it is asked for, so that a component can raise it without knowing
-    its file and the reader of the file adds the place with `located`.
+    its file and the reader of the file adds its position with `located`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ConfigError(TorqueloopError):
 
 
 class UnknownKeyError(ConfigError):
-    """A key nobody reads (misspelled, or without its unit)."""
+    """A key that is not read (misspelled, or without its unit)."""
 
 
 class UnknownKindError(ConfigError):

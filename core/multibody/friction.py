@@ -1,11 +1,11 @@
-"""Clutches, brakes and free wheels of drivelines on bodies: who sticks is decided, who slides is followed to its end.
+"""Clutches, brakes and free wheels of drivelines on bodies: which ones stick, and when sliding ends.
 
     stuck     a row w = 0 more, while its force stays within the limits
     sliding   the force cgeo*mu(|w|)*fn against the slip, until the slip is 0
 
-Modes are held over a step. One in which a slip changes its sign or a force leaves its limits is cut there (found by
-halving), and all elements without slip are decided anew: of all ways in which they may stick or begin
-to slide the one with the most that stick is taken whose forces and accelerations fit (complementarity; F. Pfeiffer,
+Modes are constant over a step. A step in which a slip changes its sign or a force leaves its limits ends there (found
+by halving), and all elements without slip are decided anew. Of all ways in which they may stick or begin to slide, the
+one with the most sticking elements is taken whose forces and accelerations fit (complementarity; F. Pfeiffer,
 C. Glocker: Multibody Dynamics with Unilateral Contacts, 1996).
 """
 

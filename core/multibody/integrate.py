@@ -27,7 +27,7 @@ NO_SLIP = 1e-9
 FITS = 1e-9
 #: to find the end of a mode in a step; cuts in one step
 HALVINGS, MOST_CUTS = 46, 60
-#: of q, v, z, u and the books
+#: of q, v, z, u and the energy balance
 Rates = tuple[Any, Any, Any, Any, Any]
 NODES, WEIGHTS = (0.0, 0.5, 0.5, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 
@@ -93,7 +93,8 @@ def integrate(
 
 
 class Stepper:
-    """The same step by step, for a peer that is told its inputs as time goes on: state and last solution."""
+    """Integrates step by step, for a participant that receives its inputs one after the other: state and last
+    solution."""
 
     def __init__(self, system: Coupled, **start: Any) -> None:
         """start: q, speeds, v, u as of `integrate`."""

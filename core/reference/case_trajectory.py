@@ -86,7 +86,7 @@ class Trajectory:
         self._events = sorted({t for s in self.signals for t in s.event_times(self.t_start - 1.0, until)})
 
     def step_inputs(self, step: int, cuts: Sequence[float]) -> Array:
-        """Inputs of a whole step between its cuts; between grid points from a block that is sampled at once."""
+        """Inputs of a whole step between its events; between grid points from a block that is sampled at once."""
         if (cuts[0], cuts[1]) != (self.t_start + step * self.h, self.t_start + (step + 1) * self.h):
             return self.inputs(cuts[0], cuts[1], True)
         first, block = self._block

@@ -184,7 +184,7 @@ def component_class(word: str, p: Parameters) -> type[Component]:
 
 
 def made(word: str, p: Parameters, **values: Any) -> Component:
-    """The component; what it refuses is told with the name it has in the case."""
+    """The component; its errors have the name that it has in the case."""
     try:
         return component_class(word, p)(**values)
     except ConfigError as error:

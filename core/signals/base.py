@@ -112,8 +112,8 @@ def refuse_jump(kind: str, instant: float, left: float, right: float, scale: flo
 
 
 def equal_until(a: Signal, b: Signal, end: float) -> float:
-    """The time up to which two signals have the same bits and the same events, s; `end` at most, 0 where nobody can
-    know."""
+    """The time up to which two signals have the same bits and the same events, s; `end` at most, 0 if this is
+    not known."""
     if not foreseeable(a):
         return 0.0
     if a == b:

@@ -48,7 +48,8 @@ class Periodic(Signal):
         return y
 
     def _at(self, t: float, side: int) -> float:
-        """`sample` at one time: the same arithmetic without arrays (a step cut at an event asks for single times)."""
+        """`sample` at one time: the same arithmetic without arrays (a step that ends at an event needs single
+        times)."""
         y = float(self.offset)
         if not math.isfinite(t):
             return y

@@ -1,4 +1,4 @@
-"""Means of outputs over an interval: what a model that steps more slowly than the driveline is told.
+"""Means of outputs over an interval: what a model that steps more slowly than the driveline receives.
 
 A value at the end of an interval is a sample: what oscillates faster than the samples, as a stiff shaft does, is
 aliased, and the momentum that one model gives is not the momentum that the other one gets. The mean is the impulse over

@@ -1,4 +1,4 @@
-"""Progress of a simulation: what a caller gives, as a function that is told how much is done."""
+"""Progress of a simulation: what a caller gives, as a function that receives the share that is done."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def reporter(progress: bool | Callable[[float], None]) -> Callable[[float], None]:
-    """What is told how much is done (0..1)."""
+    """A function that receives the share that is done (0..1)."""
     if callable(progress):
         return progress
     if not progress:

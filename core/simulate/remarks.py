@@ -89,8 +89,8 @@ def of_counters(
                       "events: take more substeps"),
         "steep": (count["steep_unsolved"], "torques were not found in {} steps: take more substeps or, of friction, a "
                   "curve that rises less steeply"),
-        "relaxed": (count["relaxed"], "{} decisions about what sticks were ended by taking energy out: elements hold "
-                    "against each other and share their torque arbitrarily, open one of them"),
+        "relaxed": (count["relaxed"], "{} decisions about what sticks ended by removing energy: elements work against "
+                    "each other and share their torque arbitrarily, open one of them"),
         "heat": (count["negative_heat"] - beyond, "a friction element gave heat back {} times: its friction "
                  "coefficient is below 0 at some slip, correct its curve"),
         "beyond": (beyond, "a friction element gave heat back {} times: its slip ended within a step that is too "

@@ -70,8 +70,8 @@ def animate(
 ) -> Path:  # fmt: skip
     """Write the animation of a run (its directory, or read) or of a simulation's result, and return the path.
 
-    driveline: of a result the one that was simulated; of a run only where its config/ does not tell. from_s, until_s:
-    of this stretch only [s]. ConfigError where too few signals were recorded, naming those that are missing.
+    driveline: the one that was simulated; for a run it is needed only if its config/ does not name one. from_s,
+    until_s: the part that is shown [s]. ConfigError with the names of the missing signals if too few were recorded.
     """
     if isinstance(run, (str, Path)):
         run = read_run(run)
@@ -92,12 +92,12 @@ def _driveline(run: RecordedRun | Result, given: Driveline | Path | str | None) 
     if given is not None:
         return load(given)
     if isinstance(run, Result):
-        raise ConfigError("a result does not hold its driveline: animate(result, path, driveline)", key="driveline")
+        raise ConfigError("a result does not contain its driveline: animate(result, path, driveline)", key="driveline")
     return driveline_of(run)
 
 
 def driveline_of(run: RecordedRun) -> Driveline:
-    """The driveline a run was made of, from its config/. ConfigError where that does not tell."""
+    """The driveline of a run, from its config/. ConfigError if config/ does not contain it."""
     from torqueloop.hil.rig.resolve.plan import load_plan
 
     if run.info.rig_file is not None and (run.path / run.info.rig_file).is_file():
@@ -110,7 +110,7 @@ def driveline_of(run: RecordedRun) -> Driveline:
             continue  # a part of the driveline, or another file
         if found.name == run.info.powertrain:
             return found
-    raise ConfigError(f"{run.path}: config/ holds no driveline that can be read", key="driveline",
+    raise ConfigError(f"{run.path}: config/ contains no driveline that can be read", key="driveline",
                       hint="give its file: --driveline FILE")  # fmt: skip
 
 
@@ -252,11 +252,12 @@ def _notes(made: Stage, moved: Motion, body: bool, factor: float, signals: _Sign
     rate = (len(moved.t) - 1) / float(moved.t[-1] - moved.t[0])
     said = [
         f"Angles and speeds of {len(moved.angle)} shafts at {rate:.0f} samples a second, cubic between them.",
-        "Radii from tooth numbers, one size of ring; numbers of planets, places of packs and ways of shafts are chosen "
-        "for the picture, from the connections of the file: no drawing of a real gearbox is behind them.",
+        "The radii follow from the tooth numbers, with one size of ring. The numbers of planets and the positions of "
+        "packs and shafts follow from the connections of the file: this is not the drawing of a real gearbox.",
     ]
     if made.section.crossings:
-        said.append(f"In {made.section.crossings} places shafts are drawn through each other: no way around was found.")
+        crossings = made.section.crossings
+        said.append(f"In {crossings} positions shafts are drawn through each other: the search found no other path.")
     if moved.integrated:
         said.append(f"Integrated from recorded speeds, as no angle was recorded: {', '.join(moved.integrated)}.")
     if moved.differentiated:

@@ -104,7 +104,7 @@ def tracks(stage: Stage, motion: Motion) -> dict[str, tuple[Array, Array]]:
 
 
 def content(stage: Stage, motion: Motion, recorded: Recorded) -> dict[str, Any]:
-    """Everything the page is told."""
+    """Everything that the page receives."""
     turning = tracks(stage, motion)
     number = {name: k for k, name in enumerate(turning)}
     colours = _colours(stage)

@@ -24,7 +24,7 @@ FRAMES_MIN = 6
 BITS_MIN = 48
 #: frames a rule is tried on before it is tried on all
 SAMPLE = 24
-#: share of right checksums below which a rule is not told
+#: share of right checksums below which a rule is not reported
 SHARE_MIN = 0.5
 #: share of the different frames that may have the same checksum, where none is declared
 COMMONEST_MAX = 0.6
@@ -69,7 +69,7 @@ def place_text(place: Split) -> str:
 
 
 def bare(can_id: int, length: int, name: str = "heard") -> MessageSpec:
-    """A message nobody has declared."""
+    """A message that no database declares."""
     return MessageSpec(name, can_id & 0x1FFFFFFF, bool(can_id & EXTENDED), length, True, (), fd=length > 8)
 
 
@@ -107,7 +107,7 @@ def fits(spec: MessageSpec, data: Sequence[bytes]) -> list[Fit]:
     bits = np.unpackbits(array, axis=1, bitorder="little")
     different_at = {f.place: len(np.unique(bits[:, sorted(all_bits(f.place))], axis=0)) for f in found}
     found.sort(key=lambda f: (-f.right, f.place != spec.crc_bits, f.rule != spec.e2e, -different_at[f.place]))
-    # an XOR of all bytes says the same at every place: the one with the most values is told
+    # an XOR of all bytes fits at every position: the one with the most values is reported
     first = {(f.rule, f.constant): f for f in reversed(found) if f.share >= SHARE_MIN}
     return [f for f in found if f is first.get((f.rule, f.constant))]
 

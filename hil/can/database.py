@@ -128,7 +128,7 @@ class CanDatabase:
 
     @property
     def own_ids(self) -> frozenset[int]:
-        """Identifiers we send, bit 31 set for 29-bit ones: nobody else may use them."""
+        """Identifiers we send, bit 31 set for 29-bit ones: no other node may use them."""
         return frozenset(bus_id(m) for m in self.tx_messages)
 
     @property

@@ -32,5 +32,5 @@ class Frame:
     data: bytes
     #: FD_FLAG, BRS_FLAG ...; 0: a classic data frame
     flags: int = 0
-    #: which of the buses the control unit is on, counted from 0 in the order it was told them
+    #: which of the buses the control unit is on, counted from 0 in the order of its set-up
     bus: int = 0

@@ -4,7 +4,7 @@
     judged.messages["Motor_12"].period          Verdict("contradicted", "20.0 ms (19.2 .. 20.9), declared 10")
 
 Times, lengths, counters, checksums by every rule (checksum_fit.py), values outside their range, signals that never
-move, error values, bits that move though no signal is there, identifiers nobody declares. Frames are kept in memory.
+move, error values, bits that move without a signal, undeclared identifiers. Frames are kept in memory.
 """
 
 from __future__ import annotations

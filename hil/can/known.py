@@ -1,13 +1,13 @@
 """How the messages of a maker's bus are known: tables [known.MESSAGE] of an interface file.
 
     [known.Getriebe_12]
-    layout = "two_sources"              places, scales and meanings of the signals
+    layout = "two_sources"              positions, scales and meanings of the signals
     period = "assumed"
     protection = "not_public"           counter and checksum
     signals = { GE_Aufnahmemoment = "one_source" }      what is known of a signal otherwise than of the layout
     source = "K-matrix DBC vw_mqb_2010"
 
-What is assumed, contradicted or not public is told before a real bus is armed (`doubts`).
+Before a real bus is armed, the rig prints what is assumed, contradicted or not public (`doubts`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORDS: dict[str, str] = {
     "one_source": "one source", "assumed": "assumed", "contradicted": "contradicted by a recording",
     "not_public": "not public", "none": "none", "event": "sent on events",
 }  # fmt: skip
-#: what is told before a real bus is armed
+#: what is printed before a real bus is armed
 DOUBTFUL = ("assumed", "contradicted", "not_public")
 
 

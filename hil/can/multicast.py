@@ -1,14 +1,15 @@
 """CAN in software between processes: UDP multicast with the wire format of python-can's `udp_multicast` interface.
 
-Peers that use python-can's own bus class understand these frames. To be heard they must be on the same interface: give
-`local_address = "0.0.0.0"` (default route, as python-can does) or the interface's address for that. The sockets are
-our own because python-can's class (4.6)
+Programs that use python-can's own bus class understand these frames. They must be on the same interface: set
+`local_address = "0.0.0.0"` (default route, as python-can does) or the address of the interface. The sockets are our
+own because python-can's class (4.6)
 
 - joins the group on the interface of the default route: it cannot be opened on a machine whose only interface is `lo`
   (ENODEV), and on any other it puts the rig's frames on the network. We join and send on the loopback interface, with
   hop limit 0, bound to the group's address, and take no frame that arrived elsewhere.
-- receives its own frames (`receive_own_messages` is not supported) and cannot tell them from others, as all sockets of
-  a host send from the shared port. We send from a port of our own and recognise our frames by their source address.
+- receives its own frames (`receive_own_messages` is not supported) and cannot distinguish them from others, because all
+  sockets of a host send from the shared port. We send from a port of our own and recognise our frames by their source
+  address.
 - raises on a malformed packet. We count it.
 - does not see what the kernel dropped because the receiver was late. We ask for the count (SO_RXQ_OVFL).
 

@@ -182,7 +182,7 @@ def _type(folder: Path) -> int:
 
 
 def _controller(channel: str) -> dict[str, Any]:
-    """What `ip` tells of a controller; nothing where it is not installed or the interface is virtual."""
+    """What `ip` reports about a controller; nothing if it is not installed or the interface is virtual."""
     try:
         text = subprocess.run(
             ["ip", "-details", "-json", "link", "show", "dev", channel], capture_output=True, timeout=2, check=True

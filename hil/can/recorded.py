@@ -60,7 +60,7 @@ class RecordedBus:
         only: Callable[[int], bool] = lambda can_id: True,
         bus: int = 0,
     ) -> None:
-        """channel: of the log, as python-can tells it (a number, of candump a name); None: all. only: whether an
+        """channel: of the log, as python-can gives it (a number, of candump a name); None: all. only: whether an
         identifier (bit 31 set for 29-bit ones) is wanted. bus: of the frames that come out."""
         self.path: Path = path
         self.channel: int | str | None = channel

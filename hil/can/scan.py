@@ -55,7 +55,7 @@ class Heard:
 
 @dataclass
 class Scan:
-    """What was heard in a time."""
+    """What was received in a time."""
 
     seconds: float
     frames: int = 0

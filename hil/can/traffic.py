@@ -29,7 +29,7 @@ class Traffic:
 
     @property
     def named(self) -> set[str]:
-        """Messages that are asked for by name: what is wrong with them is an error."""
+        """Messages that are requested by name: a mistake in them is an error."""
         return {*(self.send or ()), *self.receive, *self.cycles_s}
 
     def sends(self, message: Any) -> bool:

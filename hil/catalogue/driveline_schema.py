@@ -1,7 +1,7 @@
 """JSON schema of files that hold a driveline, or a part of one: from the declarations of the components' parameters.
 
 Every parameter may be written under one key for each unit of its dimension; its range is that of the declaration in
-this unit. What a file means together (flanges, shafts, gears) only `torqueloop check` tells.
+this unit. What a file means together (flanges, shafts, gears) only `torqueloop check` decides.
 """
 
 from __future__ import annotations

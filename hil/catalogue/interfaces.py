@@ -36,48 +36,50 @@ _HEAD = """# Interfaces of makers
 
 Made by `python -m torqueloop.hil.catalogue.interfaces docs/interface_drives.json`; do not edit.
 
-Rig files with the buses of makers, ready to run: the soft TCU sends what the maker's control unit sends, with its
-checksums and counters, and takes from there what the maker's control unit takes; the other nodes are the rest of the
-bus. Pressures, and the speeds that have no signal there, go over the rig's own bus. `torqueloop run RIG
-[--clock virtual]` drives through all gears.
+These rig files have the buses of makers and are ready to run. The soft TCU sends the messages of the maker's control
+unit with their checksums and counters, and receives the messages that this unit receives. The rig sends the messages of
+all other nodes. Pressures, and speeds that have no signal on the maker's bus, are on a bus of the rig's own.
+`torqueloop run RIG [--clock virtual]` drives through all gears.
 
-The databases begin with those of opendbc (MIT, `configs/LICENSE-OPENDBC.txt`), cut to these messages; those of
-Mercedes-Benz and SAE J1939 are written from published facts. Places, scalings, lengths and periods are compared field
-by field with recordings of real cars, makers' lists and second databases
-(`python rt_tests/judges/can_facts.py`; facts with their sources: `rt_tests/reference/can`), and recorded frames are
-decoded to the values of their sources. All of it is public knowledge from outside: meanings
-may be wrong, and where a rule is not public the table says so with a dash. Each table says how a message is known:
-recorded on a real bus, published by its maker, by two independent sources, by one, or assumed; `torqueloop bus scan
---check` compares that with a recording of your car
-([check_interface.md](check_interface.md)). Keys of an interface file:
-[interface_file.md](interface_file.md); a bus of your own: [new_interface.md](new_interface.md). With a real control
-unit, take `[ecu.tcu]` out and wire `[inputs]` to what it sends ([connect_your_ecu.md](connect_your_ecu.md)).
+The databases contain these messages of the databases of opendbc (MIT, `configs/LICENSE-OPENDBC.txt`). Those of
+Mercedes-Benz and SAE J1939 are written from published facts. `python rt_tests/judges/can_facts.py` compares positions,
+scalings, lengths and periods field by field with recordings of real cars, lists of makers and second databases
+(`rt_tests/reference/can` has the facts with their sources). Recorded frames are decoded to the values of their sources.
+
+All of this is public knowledge and does not come from the makers' own files, so a meaning may be wrong. A rule that is
+not public has a dash in the table. Each table says how a message is known: recorded on a real bus, published by its
+maker, given by two independent sources, given by one source, or assumed. `torqueloop bus scan --check` compares this
+with a recording of your car ([check_interface.md](check_interface.md)).
+
+[interface_file.md](interface_file.md) describes the keys of an interface file, and
+[new_interface.md](new_interface.md) explains how to add a bus. To use a real control unit, remove `[ecu.tcu]` and
+connect `[inputs]` to its messages ([connect_your_ecu.md](connect_your_ecu.md)).
 """
 
 
 _DRIVEN = """## Through all gears
 
-Each rig from a standstill up to its top gear, coasting and braking down to a standstill (70 s). Gears are those of the
-maker's own messages, decoded by cantools, without wishes that are withdrawn within 0.3 s; rejected are frames by the
-rig and by the control unit, on both buses.
+Each rig drives from standstill up to its top gear, and then coasts and brakes down to standstill (70 s). The gears are
+those of the maker's own messages, decoded by cantools, without requests that are withdrawn within 0.3 s. Rejected
+frames are those that the rig and the control unit refuse, on both buses.
 
-- virtual: `rt_tests/judges/interface_drives.py`, rig and control unit in lockstep
-- real: `rt_tests/judges/interface_drives.py --clock real`, control unit and vehicle in processes of
-  their own, buses over UDP; on two cores of a virtual machine full of other work (load 5 to 10), whose stops of up to
-  0.7 s are what was missed. Where such a stop outlasts the 0.3 s of a desk's timeouts the safe state comes;
-  these rigs were driven again
-- vcan: `scripts/vm_measure.py --only desk_vw_pq` (another one; `interfaces`: all), SocketCAN on a PREEMPT_RT kernel
-  ([vm.md](vm.md)); time is counted instructions, so a missed tick would be the program's
+- virtual: `rt_tests/judges/interface_drives.py`. Rig and control unit run in lockstep.
+- real: `rt_tests/judges/interface_drives.py --clock real`. Control unit and vehicle are processes of their own, and the
+  buses are UDP. The virtual machine with two cores had much other work (load 5 to 10), and its pauses of up to 0.7 s
+  caused the missed ticks. A pause that is longer than the timeouts of a desk rig (0.3 s) leads to the safe state; these
+  rigs were driven again.
+- vcan: `scripts/vm_measure.py --only desk_vw_pq` (one rig; `interfaces` for all). SocketCAN runs on a PREEMPT_RT kernel
+  ([vm.md](vm.md)). Time is counted instructions, so only the program itself can miss a tick.
 
 """
 
 
 _REFUSED = """## What would a real unit refuse today?
 
-Read from how each message is known. Refused for certain: the message has a checksum whose rule is not published, so
-the rig sends 0 in its place. In doubt: its checksum, layout or period is assumed. A unit that refuses messages sets
-fault codes and uses substitute values. A real bus carries more messages than these; a unit that misses one of them sets
-a fault code for it, too.
+This table follows from how each message is known. "Checksum not public" means that a real unit certainly refuses the
+message, because the rig sends 0 instead of the checksum. "In doubt" means that its checksum, layout or period is
+assumed. A unit that refuses messages sets fault codes and uses substitute values. A real bus carries more messages than
+these, and a unit that does not receive one of them sets a fault code for it, too.
 """
 
 
@@ -169,8 +171,8 @@ def _section(name: str) -> Iterator[str]:
     yield f"## {name}\n"
     yield f"{interface.network}. Database `{bus.database.path.name}`, interface `{interface.name}`.\n"
     taken = ", ".join(f"{quantity} from `{r.signal}`" for quantity, r in interface.receive.items())
-    yield f"The control unit takes {taken}; everything else from the rig's own bus.\n"
-    yield ("| message | id | from | cycle [ms] | protection | how it is known | signals and where they come from "
+    yield f"The control unit takes {taken}; everything else comes from the rig's own bus.\n"
+    yield ("| message | id | from | cycle [ms] | protection | how it is known | signals and their sources "
            "| constant |")  # fmt: skip
     yield "|---|---|---|---|---|---|---|---|"
     for r in rows(plan, bus, interface):
@@ -197,7 +199,7 @@ def rows(plan: RigPlan, bus: BusPlan, interface: InterfaceConfig) -> list[Row]:
                 moved[signal.name] = _wired(outputs[full])
         cycle = f"{message.cycle_ns / 1e6:g}" if message.cycle_ns else "event"
         if message.name in interface.only_active:
-            cycle += ", while torque is asked for"
+            cycle += ", while torque is requested"
         signals = "<br>".join(f"{s}: {of}" for s, of in moved.items())
         known = _known(interface.known[message.name]) if message.name in interface.known else "nothing is said"
         made.append(Row(message.name, message.can_id, sender, cycle, protection(message), known, signals,

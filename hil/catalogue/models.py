@@ -68,7 +68,7 @@ KINDS = (
     FileKind("interface", "Interface of a maker's bus", InterfaceConfig, "configs/interfaces/egs_bmw_e9x.toml",
              ("**/interfaces/*.toml",)),
 )  # fmt: skip
-#: endings of keys that tell their unit
+#: endings of keys that are their unit
 UNITS = {
     "s": "s", "us": "us", "ns": "ns", "bytes": "bytes", "percent": "%", "rpm": "rpm", "bar": "bar", "Nm": "Nm",
     "N": "N", "kg": "kg", "m2": "m2", "kgpm3": "kg/m3", "mps": "m/s", "kmh": "km/h", "bar_per_Nm": "bar/Nm",

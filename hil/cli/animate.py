@@ -23,7 +23,7 @@ def animate(
         typer.Option("--driveline", metavar="FILE", help="Driveline file, if config/ of the run does not name it."),
     ] = None,
 ) -> None:
-    """Draw a run in three dimensions: gears and clutches turn beside the plots; one page that needs no network."""
+    """Draw a run in three dimensions beside its plots, on one page that needs no network."""
     from torqueloop.hil.animate.animate import animate as write
 
     page = write(run_dir, out or run_dir / "animation.html", driveline, from_s=from_s, until_s=until_s)

@@ -29,22 +29,25 @@ BitrateOption = Annotated[int | None, typer.Option(help="Bit rate of an adapter 
 FdOption = Annotated[bool, typer.Option("--fd", help="CAN FD.")]
 
 bus_app: typer.Typer = typer.Typer(
-    help="Look at a CAN bus, or send a recorded one again.", no_args_is_help=True, add_completion=False
+    help="Examine a CAN bus, or send a recorded one again.", no_args_is_help=True, add_completion=False
 )
 
 
 @bus_app.callback()
 def _group() -> None:
-    """Look at a CAN bus, or send a recorded one again."""
+    """Examine a CAN bus, or send a recorded one again."""
 
 
 @bus_app.command("scan")
 @command
 def scan(
     dbc: DbcOption = None,
-    node: Annotated[str | None, typer.Option(help="Node of the control unit: what does it wait for?")] = None,
+    node: Annotated[
+        str | None, typer.Option(help="Node of the control unit; lists the messages that it waits for.")
+    ] = None,
     log: Annotated[
-        Path | None, typer.Option("--log", metavar="FILE", help="A bus log instead of a bus: ASC, BLF, candump ...")
+        Path | None,
+        typer.Option("--log", metavar="FILE", help="Read a bus log instead of a bus: ASC, BLF, candump ..."),
     ] = None,
     log_channel: LogChannelOption = None,
     interface: InterfaceOption = "socketcan",
@@ -54,14 +57,16 @@ def scan(
     fd: FdOption = False,
     seconds: Annotated[float, typer.Option(help="How long to listen [s].")] = 5.0,
     check: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Interface file to be judged; status 1: contradicted.")
+        str | None,
+        typer.Option(metavar="FILE", help="Interface file to be judged; exit status 1 if it is contradicted."),
     ] = None,
     write: Annotated[
-        Path | None, typer.Option(metavar="OWN", help="With --check: write what was found, as a file that extends it.")
+        Path | None,
+        typer.Option(metavar="OWN", help="With --check: write the result as a file that extends the interface file."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Identifiers on a bus with their cycle times, names and what is wrong with them. Sends nothing."""
+    """List the identifiers on a bus with their cycle times, names and faults. Sends nothing."""
     from torqueloop.hil.can import scan as scanning
     from torqueloop.hil.can.bus import CanBusConfig
 
@@ -129,7 +134,7 @@ def replay(
     fd: FdOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Send a recorded bus to a control unit, each frame at its time, and say how late the frames were."""
+    """Send a recorded bus to a control unit, each frame at its time, and report how late the frames were."""
     from torqueloop.hil.can.bus import CanBusConfig, open_bus
     from torqueloop.hil.ecu.replay_bus import replay_bus, rest_of_bus
 

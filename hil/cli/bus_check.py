@@ -24,8 +24,8 @@ LISTED = 12
 
 
 def check(frames: Iterable[Frame], name: str, dbc: str | None, write: Path | None, told: str, json: bool) -> bool:
-    """Judge the interface file `name` by frames, show it, write what was found. told: where the frames are from. True
-    if nothing is contradicted."""
+    """Judge the interface file `name` by frames, show the result, write it. told: source of the frames. True if
+    nothing is contradicted."""
     path = locate(name, "interfaces")
     interface = load_interface(path)
     if dbc is not None:

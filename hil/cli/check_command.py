@@ -24,16 +24,16 @@ def check_files(
     ] = False,
     fix: Annotated[
         bool,
-        typer.Option("--fix", help="Write the present names into older files, and the kind into files without one."),
+        typer.Option("--fix", help="Write the present names into older files, and `kind` into files without it."),
     ] = False,
 ) -> None:
-    """Validate files of any kind: what is wrong is said with file, table, key, value and what is allowed."""
+    """Validate files of any kind. Errors name file, table, key, value and what is allowed."""
     from torqueloop.hil.cli.file_check import check_file, migrate, say_kind
 
     bad = 0
     for file in files:
         if fix and migrate(file):
-            out_console.print(f"      {file} has today's names now", soft_wrap=True, highlight=False)
+            out_console.print(f"      {file} now has the present names", soft_wrap=True, highlight=False)
         checked = check_file(file)
         if checked.ok:
             line = Text.assemble(("ok", "green"), f"    {file}: {checked.kind}, {checked.text}")
@@ -42,7 +42,7 @@ def check_files(
             line = Text.assemble(("wrong", "bold red"), f" {file}: {checked.error}")
         out_console.print(line, soft_wrap=True, highlight=False)
         if fix and checked.ok and say_kind(checked.path, checked.kind):
-            out_console.print(f"      {checked.path} says now of which kind it is", soft_wrap=True, highlight=False)
+            out_console.print(f"      {checked.path} now says of which kind it is", soft_wrap=True, highlight=False)
         if physics and checked.ok and checked.path.suffix == ".toml":
             print_physics(checked.path)
     raise typer.Exit(WRONG_INPUT if bad else OK)

@@ -63,10 +63,10 @@ from torqueloop.hil.common.locate import default_folder, locate
 
 app: typer.Typer = typer.Typer(
     name="torqueloop",
-    help="A real-time powertrain that a transmission control unit believes in.\n\n"
-    "`torqueloop run` without arguments drives a car with a ZF 4HP22 through its four gears: the gearbox runs in a "
-    "deadline-scheduled loop, a soft control unit commands its clutches over CAN, a vehicle model closes the road over "
-    "ZeroMQ, and a report says whether time was kept.",
+    help="Simulate an automatic gearbox, its engine and its car in real time for a transmission control unit.\n\n"
+    "`torqueloop run` without arguments drives a car with a ZF 4HP22 through its four gears. The gearbox runs in a "
+    "loop with deadlines, a soft control unit commands its clutches over CAN, and a vehicle model exchanges force "
+    "and speed over ZeroMQ. A report says whether the loop kept its deadlines.",
     epilog="Exit status: 0 all gates passed, 1 a gate or a comparison failed, 2 the input is wrong or nothing could "
     "start, 3 a check failed and the machine did not run the rig for a time that explains it, "
     "130 interrupted (143 by SIGTERM, 129 by SIGHUP).",
@@ -77,7 +77,7 @@ app: typer.Typer = typer.Typer(
 
 
 # --- groups of commands, as the help shows them
-RUN, JUDGE, MODEL, BUS, MACHINE = "Run", "Judge", "Model", "Bus and peers", "Machine"
+RUN, JUDGE, MODEL, BUS, MACHINE = "Run", "Judge", "Model", "Bus and participants", "Machine"
 
 
 class ClockChoice(StrEnum):
@@ -132,7 +132,7 @@ def run(
         str, typer.Argument(help="Rig file, or the bare name of an installed one.", autocompletion=names_of("rigs"))
     ] = "desk_4hp22",
     clock: Annotated[
-        ClockChoice, typer.Option(help="real: deadlines; virtual: lockstep, deterministic, as fast as it goes.")
+        ClockChoice, typer.Option(help="real: with deadlines; virtual: lockstep, deterministic, as fast as possible.")
     ] = ClockChoice.real,
     duration: DurationOption = None,
     out: OutOption = None,
@@ -151,7 +151,7 @@ def run(
         str | None, typer.Option(metavar="ENDPOINT", help="Publish signals, e.g. tcp://127.0.0.1:9872 (PlotJuggler).")
     ] = None,
     watch_page: Annotated[
-        bool, typer.Option("--watch", help="Open the live page, to drive by hand; the virtual clock keeps real pace.")
+        bool, typer.Option("--watch", help="Open the live page, to drive by hand; the virtual clock keeps real time.")
     ] = False,
     start_from: Annotated[
         Path | None, typer.Option("--from", metavar="CHECKPOINT", help="Begin at a checkpoint of this rig.")
@@ -161,7 +161,7 @@ def run(
         typer.Option("--set", metavar="KEY=VALUE", help="A value instead of the file's, e.g. clock.tick_s=0.002."),
     ] = None,
 ) -> None:
-    """Run a rig: gearbox in the loop with its control unit (CAN) and vehicle (ZeroMQ), report at the end."""
+    """Run a rig: a gearbox with its control unit (CAN) and vehicle (ZeroMQ), and a report at the end."""
     from torqueloop.hil.common.config_layers import parse_overrides
     from torqueloop.hil.rig.devices.registry import load_rig_config
     from torqueloop.hil.rig.run.session import RunSpec, run_rig
@@ -268,7 +268,7 @@ def gearbox(
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ratios, torque of each element per Nm, slip of each open element, in every gear; exact from tooth numbers."""
+    """Print ratios, torques of elements per Nm and slips of open elements in every gear, exact from tooth numbers."""
     from torqueloop.core.analyse.gearbox_report import gearbox_report
 
     made = gearbox_report(locate(name, "gearboxes"))
@@ -308,7 +308,8 @@ def doctor(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Is this machine fit for real time? Rights, kernel, CPUs, clock, bus, and a latency test; says what to change."""
+    """Examine whether this machine is fit for real time (rights, kernel, CPUs, clock, bus, latency); say what to
+    change."""
     from torqueloop.hil.doctor import calibrated, examine, exit_status
 
     if calibrate is not None and rig is None:
@@ -341,7 +342,7 @@ def doctor(
 @app.command(rich_help_panel=BUS)
 @command
 def include() -> None:
-    """Folder of torqueloop_ecu.h, for the compiler of a control unit: cc -I "$(torqueloop include)" ..."""
+    """Print the folder of torqueloop_ecu.h, for the compiler of a control unit: cc -I "$(torqueloop include)" ..."""
     from torqueloop.hil.ecu.compiled import INCLUDE
 
     print(INCLUDE)

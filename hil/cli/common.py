@@ -48,7 +48,7 @@ class Signalled(KeyboardInterrupt):
 
 
 class _Told(io.TextIOBase):
-    """Standard error whoever reads it, or nobody: what cannot be said costs the words, not the run."""
+    """Write to standard error; a failure to write does not end the run."""
 
     encoding = "utf-8"
 

@@ -29,7 +29,9 @@ KeyOption = Annotated[
 ServerKeyOption = Annotated[
     Path | None, typer.Option("--server-key", metavar="FILE", help="Public CURVE key of the rig (NAME.key).")
 ]
-AtOption = Annotated[int, typer.Option("--at", metavar="TICK", help="Simulated tick to wait for; default: the next.")]
+AtOption = Annotated[
+    int, typer.Option("--at", metavar="TICK", help="Simulated tick in which it takes effect; default: the next.")
+]
 Names = Annotated[list[str], typer.Argument(metavar="NAME...")]
 Values = Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="Values in SI, all in one tick or none.")]
 
@@ -40,7 +42,7 @@ def _connection(
     endpoint: Annotated[str, typer.Argument(help="Of the rig, e.g. tcp://127.0.0.1:5571.")],
     key: KeyOption = None,
     server_key: ServerKeyOption = None,
-    timeout: Annotated[float, typer.Option(metavar="S", min=0.1, help="How long an answer may take.")] = 10.0,
+    timeout: Annotated[float, typer.Option(metavar="S", min=0.1, help="Longest time for an answer.")] = 10.0,
 ) -> None:
     context.obj = (endpoint, key, server_key, timeout)
 
@@ -82,7 +84,7 @@ def list_names(
     pattern: Annotated[str, typer.Argument(help="Names to show, e.g. 'engine.*'.")] = "*",
     as_json: JsonOption = False,
 ) -> None:
-    """All signals and parameters: value, unit, what may be done, allowed range."""
+    """List all signals and parameters: value, unit, permitted commands, allowed range."""
     with _client(context) as rig:
         entries = [entry for entry in rig.list() if fnmatch.fnmatchcase(entry["name"], pattern)]
     if as_json:
@@ -97,7 +99,7 @@ def list_names(
 @control_app.command()
 @command
 def get(context: typer.Context, names: Names, as_json: JsonOption = False) -> None:
-    """Values now, in SI."""
+    """Show present values in SI units."""
     with _client(context) as rig:
         values = rig.get(names)
     _show(values, as_json, "\n".join(f"{name} = {value!r}" for name, value in values.items()))
@@ -115,7 +117,7 @@ def set_values(context: typer.Context, values: Values, at: AtOption = -1, as_jso
 @control_app.command()
 @command
 def override(context: typer.Context, values: Values, at: AtOption = -1, as_json: JsonOption = False) -> None:
-    """Hold model inputs, driver or received signals at values until they are released."""
+    """Set model inputs, driver or received signals to values that they keep until they are released."""
     with _client(context) as rig:
         tick = rig.override(_parsed(values), at)
     _show({"tick": tick}, as_json, f"held from tick {tick} on")
@@ -129,7 +131,7 @@ def release(
     at: AtOption = -1,
     as_json: JsonOption = False,
 ) -> None:
-    """Release what is held."""
+    """Release overridden signals."""
     with _client(context) as rig:
         tick = rig.release(*(names or []), at=at)
     _show({"tick": tick}, as_json, f"released in tick {tick}")
@@ -144,8 +146,8 @@ def _order(name: str, text: str) -> None:
 
 
 _order("arm", "Arm, or arm again after disarm.")
-_order("disarm", "Ramp down as the safe state does, then be silent until armed again.")
-_order("safe", "Ask for the safe state; it lasts for the rest of the run.")
+_order("disarm", "Ramp the inputs as the safe state does, then send nothing until the rig is armed again.")
+_order("safe", "Request the safe state; it lasts for the rest of the run.")
 _order("stop", "End the run.")
 
 
@@ -157,7 +159,7 @@ def checkpoint(
     at: AtOption = -1,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep the whole state of the rig in its run directory."""
+    """Save the whole state of the rig in its run directory."""
     with _client(context) as rig:
         answer = rig.checkpoint(name, at)
     _show(answer, as_json, f"{answer['file']} of the run directory: tick {answer['tick']}")
@@ -171,7 +173,7 @@ def restore(
     at: AtOption = -1,
     as_json: JsonOption = False,
 ) -> None:
-    """Go back to a checkpoint of this run."""
+    """Return to a checkpoint of this run."""
     with _client(context) as rig:
         answer = rig.restore(name, at)
     stay = [peer for peer, gone in answer["peers"].items() if not gone]
@@ -189,7 +191,7 @@ def record(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Begin a recording of its own: recordings/NAME in the run directory, to be read as a run."""
+    """Begin a second recording, recordings/NAME in the run directory, which can be read like a run."""
     with _client(context) as rig:
         answer = rig.record(name, signal or [])
     _show(answer, as_json, f"{answer['folder']} of the run directory: {answer['signals']} signals from now on")
@@ -212,7 +214,7 @@ def stop_recording(
 @control_app.command()
 @command
 def status(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Tick, state, first cause of the safe state, what is held, counters."""
+    """Show tick, state, first cause of the safe state, overridden signals and counters."""
     with _client(context) as rig:
         answer = rig.status()
     if as_json:
@@ -231,11 +233,11 @@ def status(context: typer.Context, as_json: JsonOption = False) -> None:
 def watch(
     context: typer.Context,
     names: Names,
-    every: Annotated[float, typer.Option(metavar="S", min=0.01, help="Time between two looks.")] = 0.2,
-    count: Annotated[int | None, typer.Option(min=1, help="Number of looks; default: until the run ends.")] = None,
+    every: Annotated[float, typer.Option(metavar="S", min=0.01, help="Time between two readings.")] = 0.2,
+    count: Annotated[int | None, typer.Option(min=1, help="Number of readings; default: until the run ends.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show values repeatedly, each time in a line."""
+    """Show values repeatedly, one line each time."""
     with _client(context) as rig:
         if not as_json:
             typer.echo("\t".join(["tick", *names]))
@@ -248,7 +250,7 @@ def watch(
 
 @command
 def keys(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to put the two files.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the two files.")],
     name: Annotated[str, typer.Option(help="Name of the pair.")] = "rig",
 ) -> None:
     """Make a CURVE key pair for a control channel or vehicle link that is not on loopback."""

@@ -26,7 +26,10 @@ def export(
         ),
     ],
     signal: Annotated[
-        list[str] | None, typer.Option("--signal", metavar="PATTERN", help='E.g. "C*.p"; again for more. Default: all.')
+        list[str] | None,
+        typer.Option(
+            "--signal", metavar="PATTERN", help='Signal or pattern such as "C*.p"; may be repeated. Default: all.'
+        ),
     ] = None,
     every: Annotated[int, typer.Option(metavar="N", min=1, help="Every n-th sample only.")] = 1,
     frames: Annotated[bool, typer.Option("--frames", help="The frames of the buses, as .csv or .mf4 too.")] = False,

@@ -326,7 +326,7 @@ def kind_of(path: Path, seen: tuple[Path, ...] = ()) -> str:
         found = _by_marks({near for key in data if (near := closest(key, marks)) is not None})
     if found is None:
         raise ConfigError(
-            "cannot tell what kind of file this is", file=str(path), allowed="one of the tables "
+            "the kind of this file is not known", file=str(path), allowed="one of the tables "
             + ", ".join(f"[{next(iter(sorted(words)))}] ({kind})" for kind, words in MARKS.items())
         )  # fmt: skip
     if found == "powertrain" and "gearbox" not in data and "gearbox.input" in str(data.get("connections")):

@@ -21,8 +21,8 @@ AgainstOption = Annotated[
     typer.Option(
         "--gate-against",
         metavar="RUN",
-        help="Directory of an earlier run, or `last`: the last good one of this rig in the same folder; nothing may be "
-        "worse than there (docs/history.md).",
+        help="Directory of an earlier run, or `last` (the last run of this rig in this folder that passed). Nothing "
+        "may be worse than in that run (docs/history.md).",
     ),
 ]
 Mf4Option = Annotated[
@@ -38,12 +38,12 @@ CandumpOption = Annotated[
 RunDirs = Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directory of a run, or several of one rig.")]
 MergedOption = Annotated[
     Path | None,
-    typer.Option("--out", metavar="DIR", help="With several runs: merged.json and merged.html go there."),
+    typer.Option("--out", metavar="DIR", help="With several runs: folder for merged.json and merged.html."),
 ]
 
 
 def gates_of(texts: list[str] | None) -> list[str] | None:
-    """Parsed before anything starts, so that a typing error costs nothing."""
+    """Parsed before anything starts, so that a typing error is found first."""
     from torqueloop.hil.results.gates import parse_gates
 
     parse_gates(texts or [], "command line")
@@ -84,7 +84,7 @@ def _report_together(reports: list[Any], out: Path | None, as_json: bool) -> int
 
 
 def say_failures(report: Any) -> None:
-    """Why the exit status is not 0, for those who asked for nothing else."""
+    """The reason why the exit status is not 0, for a quiet run."""
     if report.inconclusive:
         error_console.print(f"inconclusive: {report.inconclusive}", soft_wrap=True, highlight=False, markup=False)
     for gate in report.gates:
@@ -105,7 +105,10 @@ def report(
     candump: CandumpOption = False,
     bus_log: BusLogOption = None,
     weigh: Annotated[
-        bool, typer.Option("--weigh", help="Run the rig once with 10 % more of each assumed number; into the page.")
+        bool,
+        typer.Option(
+            "--weigh", help="Run the rig once with 10 % more of each assumed number, and add the result to the page."
+        ),
     ] = False,
     figures: Annotated[
         Path | None,
@@ -117,9 +120,9 @@ def report(
     as_json: JsonOption = False,
     out: MergedOption = None,
 ) -> None:
-    """Make the report of a run again, also of a killed one: console, report.html, report.json, junit.xml.
+    """Make the report of a run again, even of a killed one: console, report.html, report.json, junit.xml.
 
-    Several runs of one rig: each is judged, and their times are added up.
+    Several runs of one rig are judged one by one, and their times are added up.
     """
     from torqueloop.hil.cli.facts import weigh_run
     from torqueloop.hil.record.bus_log import write_bus_log, write_candump

@@ -46,7 +46,7 @@ def first_sentence(path: Path) -> str:
 
 @command
 def list_installed(
-    folder: Annotated[str | None, typer.Argument(metavar="[KIND]", help="rigs, gearboxes, ... only.")] = None,
+    folder: Annotated[str | None, typer.Argument(metavar="[KIND]", help="List only rigs, gearboxes and so on.")] = None,
     assumed: Annotated[
         str | None,
         typer.Option("--assumed", metavar="FILE", help="Every assumed number of this file and the files it uses."),
@@ -56,7 +56,7 @@ def list_installed(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """The configurations that come with the package, used by bare name, and the command for each."""
+    """List the installed configurations, which commands use by bare name, and the command for each."""
     if assumed is not None:
         _list_assumed(assumed, weigh, as_json)
         return

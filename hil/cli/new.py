@@ -20,7 +20,7 @@ new_app: typer.Typer = typer.Typer(
 
 
 class UnitChoice(StrEnum):
-    """How the control unit of a database is there."""
+    """The form of the control unit of a database."""
 
     HARDWARE = "hardware"
     LIBRARY = "library"
@@ -51,11 +51,13 @@ def _named(target: Path, name: str) -> str:
 @new_app.command("gearbox")
 @command
 def gearbox(
-    name: Annotated[str, typer.Argument(help="A sketch: file or bare name. A new name: a sketch to begin with.")],
+    name: Annotated[
+        str, typer.Argument(help="A sketch (file or bare name), or a new name for a sketch to begin with.")
+    ],
     out: OutOption = None,
     force: ForceOption = False,
 ) -> None:
-    """A gearbox file from a sketch of tooth numbers; without a sketch of this name, a sketch to change."""
+    """Write a gearbox file from a sketch of tooth numbers; without a sketch of this name, write a sketch to change."""
     from torqueloop.hil.new.gearbox_file import gearbox_text
     from torqueloop.hil.new.sketch import SKETCH_TO_BEGIN_WITH, load_sketch
 
@@ -87,7 +89,7 @@ def car(
     out: OutOption = None,
     force: ForceOption = False,
 ) -> None:
-    """A car with this gearbox: engine, converter, axle, wheels and mass of a drive."""
+    """Write a car with this gearbox: engine, converter, axle, wheels and mass of a drive."""
     from torqueloop.core.components.files import load
     from torqueloop.hil.new.car_file import car_text
 
@@ -106,11 +108,11 @@ def tcu(
     drive: Annotated[str, typer.Option(help="Drive around a gearbox: file or bare name.")] = "drive_545i",
     out: OutOption = None,
     database: Annotated[
-        Path | None, typer.Option("--database", metavar="FILE", help="Where the CAN database goes.")
+        Path | None, typer.Option("--database", metavar="FILE", help="File of the CAN database.")
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """A soft control unit and its CAN database: gears, torques, shifts and shift map from statics and car."""
+    """Write a soft control unit and its CAN database: gears, torques, shifts and shift map from statics and car."""
     from torqueloop.hil.new.files import control_unit
 
     made = control_unit(car, drive)
@@ -142,9 +144,9 @@ def rig(
     out: OutOption = None,
     force: ForceOption = False,
 ) -> None:
-    """A rig of a car. At a desk: with a soft control unit and its CAN database, three files in one folder. With --dbc:
-    for the control unit of a database, bound to the car as far as names, units and words go, with a hydraulic unit
-    where it drives solenoids; the rest is marked."""
+    """Write a rig of a car. At a desk, it has a soft control unit with its CAN database: three files in one folder.
+    With --dbc, it is for the control unit of a database. Signals are connected by their names, units and value tables,
+    and the others are marked. If the control unit drives solenoids, a hydraulic unit is written, too."""
     if (car is None) == (gearbox is None):
         raise ConfigError("needs either a car or --gearbox", key="gearbox", value=gearbox)
     if (dbc is None) != (node is None):
@@ -184,7 +186,7 @@ def ecu(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder to write to.")] = Path(),
     force: ForceOption = False,
 ) -> None:
-    """Code for the messages of a control unit, from its CAN database."""
+    """Write code for the messages of a control unit, from its CAN database."""
     from torqueloop.hil.can.c_code import c_code
     from torqueloop.hil.can.database import CanDatabase
     from torqueloop.hil.can.python_code import python_code
@@ -193,7 +195,7 @@ def ecu(
 
     path, node = database_of(database, node)
     if not (c or python or simulink):
-        raise ConfigError("nothing is asked for", key="ecu", value=database, allowed="--c, --python, --simulink MODEL")
+        raise ConfigError("no output is selected", key="ecu", value=database, allowed="--c, --python, --simulink MODEL")
     if c or simulink:
         code = c_code(path, node)
         _write(code.header, out / f"{code.stem}.h", force)

@@ -1,4 +1,4 @@
-"""Commands that are a peer of a rig by themselves: the soft control unit, the vehicle."""
+"""Commands that start a participant of a rig: the soft control unit, the vehicle."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tcu(
     channel: Annotated[str | None, typer.Option(help="Its channel, e.g. vcan0.")] = None,
     port: Annotated[int | None, typer.Option(help="UDP port instead of the rig's (udp_multicast).")] = None,
 ) -> None:
-    """Be the transmission control unit: shift schedule, clutch pressures, lock-up, on a CAN bus of a rig file."""
+    """Run the simulated transmission control unit on a CAN bus of a rig file: schedule, pressures, lock-up."""
     from torqueloop.hil.ecu.control_unit import Bus, EcuSetup
     from torqueloop.hil.ecu.process import unit_loop
     from torqueloop.hil.record.run_folder import DURATION_MAX_S
@@ -67,7 +67,7 @@ def vehicle(
     key: KeyOption = None,
     server_key: ServerKeyOption = None,
 ) -> None:
-    """Be the vehicle: road, grade, air, brakes; coupled to a rig over ZeroMQ."""
+    """Run the vehicle model, coupled to a rig over ZeroMQ: road, grade, air, brakes."""
     from torqueloop.hil.link.keys import client_keys
     from torqueloop.hil.vehicle.process import main_loop
     from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config

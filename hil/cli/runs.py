@@ -25,7 +25,7 @@ def compare(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two runs: signals over each other, metrics side by side, what differs beyond a tolerance (status 1)."""
+    """Compare two runs: signals in one plot, metrics side by side, differences beyond a tolerance (exit status 1)."""
     from torqueloop.hil.runs.compare import compare as compare_runs
     from torqueloop.hil.runs.compare_page import as_json as comparison_json
     from torqueloop.hil.runs.compare_page import print_comparison
@@ -49,7 +49,7 @@ def runs(
     sort: Annotated[str, typer.Option(metavar="COLUMN", help="Any column, by its name in --json.")] = "started",
     reverse: Annotated[bool, typer.Option("--reverse", "-r", help="Show the largest, or the latest, first.")] = False,
     metric: Annotated[
-        str | None, typer.Option("--trend", metavar="METRIC", help="This metric over the last runs that were judged.")
+        str | None, typer.Option("--trend", metavar="METRIC", help="Show this metric over the last judged runs.")
     ] = None,
     last: Annotated[int, typer.Option(metavar="N", min=1, help="With --trend and --page: number of runs.")] = 50,
     rig: Annotated[
@@ -60,7 +60,7 @@ def runs(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The run directories in a folder, with their verdicts; metrics over time (an index is kept in the folder)."""
+    """List the run directories in a folder with their verdicts, or a metric over time (with an index in the folder)."""
     from torqueloop.hil.results.files import plain
     from torqueloop.hil.runs.listing import list_runs, print_runs
 

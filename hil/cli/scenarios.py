@@ -52,21 +52,24 @@ def scenario(
         list[str] | None, typer.Argument(metavar="[NAME...]", help="Scenario files, or names of installed ones.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All installed ones; with --rig, --processes or --clock real those of rigs.")
+        bool, typer.Option("--all", help="Run all installed scenarios; with --rig, --processes or --clock real only "
+        "those of rigs.")
     ] = False,
-    show: Annotated[bool, typer.Option("--list", help="Show the installed scenarios, run nothing.")] = False,
-    rig: Annotated[str | None, typer.Option(metavar="FILE", help="Run on this rig instead of the scenario's.")] = None,
+    show: Annotated[bool, typer.Option("--list", help="List the installed scenarios and run nothing.")] = False,
+    rig: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Run on this rig instead of the one in the scenario.")
+    ] = None,
     param: Annotated[
-        list[str] | None, typer.Option("--param", metavar="NAME=NUMBER", help="Another value of a parameter.")
+        list[str] | None, typer.Option("--param", metavar="NAME=NUMBER", help="Replace the value of a parameter.")
     ] = None,
     values: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A value instead of the rig file's.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Replace a value of the rig file.")
     ] = None,
     clock: Annotated[
-        Clock, typer.Option(help="virtual: lockstep, as fast as it goes; real: deadlines.")
+        Clock, typer.Option(help="virtual: lockstep, as fast as possible; real: with deadlines.")
     ] = Clock.virtual,
     processes: Annotated[
-        bool, typer.Option(help="Control unit and vehicle as processes of their own on the virtual clock too.")
+        bool, typer.Option(help="Run control unit and vehicle in processes of their own on the virtual clock, too.")
     ] = False,
     jobs: Annotated[
         int | None,
@@ -86,7 +89,7 @@ def scenario(
     html: Annotated[bool, typer.Option("--html/--no-html", help="Write report.html of each.")] = True,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Run scenarios with verdicts: did each step begin, does each check hold. Leaves junit.xml and a run of each."""
+    """Run scenarios with verdicts: each step must begin, each check must hold. Writes junit.xml and a run of each."""
     from torqueloop.hil.common.config_layers import parse_overrides
     from torqueloop.hil.results.files import plain
     from torqueloop.hil.scenario.run import ScenarioResult, run_all, write_junit

@@ -18,7 +18,7 @@ def schema(
         Path | None, typer.Option("--out", metavar="DIR", help="Write all schemas there, and DIR/.taplo.toml.")
     ] = None,
 ) -> None:
-    """JSON schema of a kind of configuration file, for editors; or all of them with a set-up for taplo."""
+    """Print the JSON schema of a kind of configuration file, for editors; or write all, with a set-up for taplo."""
     from torqueloop.hil.catalogue.schema import schemas, taplo
 
     made = schemas()

@@ -21,8 +21,8 @@ COMPARED = 200
 def compile_step(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Powertrain or rig: file, or the bare name of one.")],
 ) -> None:
-    """Build the step of a driveline with constant sizes (needs a C compiler and the extra [compile]); every run of a
-    driveline of this structure then takes it. The built step is compared with the generic one, bit by bit."""
+    """Build the step of a driveline with constant sizes (needs a C compiler and the extra [compile]). The built step is
+    compared with the generic one, bit by bit. Every later run of a driveline with this structure uses it."""
     from torqueloop.core.compile.compiler import compile_driveline
     from torqueloop.core.compile.user_steps import build, use
     from torqueloop.core.components.files import load
@@ -40,7 +40,7 @@ def compile_step(
     hashes = {kernel: _hash_after(path, kernel) for kernel in ("generic", "auto")}
     if len(set(hashes.values())) != 1:
         built.unlink()
-        raise CompileError(f"the built step of {path} differs from the generic one: it was taken away again")
+        raise CompileError(f"the built step of {path} differs from the generic one and was removed")
     out_console.print(f"equal to the generic step: {COMPARED} steps, hash {hashes['auto']}", highlight=False)
 
 

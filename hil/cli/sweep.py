@@ -47,7 +47,7 @@ def sweep(
         str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler instead, e.g. tcp://host:8786.")
     ] = None,
     values: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A value instead of the study file's.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Replace a value of the study file.")
     ] = None,
     run: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Repeat run N of the study in this folder, and compare.")
@@ -56,8 +56,8 @@ def sweep(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a study: any value of a scenario, driveline, rig, control unit or vehicle over a grid, a list, random, Sobol
-    or Latin hypercube points, or the points of an optimiser. Leaves runs.parquet and a page."""  # fmt: skip
+    """Run a study: vary any value of a scenario, driveline, rig, control unit or vehicle over a grid, a list, random,
+    Sobol or Latin hypercube points, or the points of an optimiser. Writes runs.parquet and a page."""  # fmt: skip
     from torqueloop.hil.common.config_layers import parse_overrides
     from torqueloop.hil.study.result import sweep as run_sweep
     from torqueloop.hil.study.study import read_study

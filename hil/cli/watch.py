@@ -28,7 +28,7 @@ def watch(
     key: KeyOption = None,
     server_key: ServerKeyOption = None,
 ) -> None:  # fmt: skip
-    """Show a running rig in the browser: gear, speeds, levers, deadlines, bus; and drive it (docs/watch.md)."""
+    """Show a running rig in the browser (gear, speeds, lever diagram, deadlines, bus), and drive it (docs/watch.md)."""
     from torqueloop.hil.watch.server import WatchServer
     from torqueloop.hil.watch.source import Source
 
@@ -87,7 +87,7 @@ def _endpoint(text: str | None) -> str:
 
 
 def _keep_off(hello: dict[str, Any]) -> None:
-    """Not on the CPU of the rig's loop, and behind all who are in a hurry."""
+    """Run this process with low priority, and not on the CPU of the rig's loop."""
     cpu = hello.get("cpu")
     with suppress(OSError, AttributeError):
         others = os.sched_getaffinity(0) - {cpu}

@@ -253,7 +253,7 @@ UNKNOWN: Scale = ("?", Fraction(1))
 
 
 def scale_of_key(name: str) -> Scale:
-    """The unit that the end of a name tells: of a metric "compute_p99_us", of a column "overlap_s"."""
+    """The unit at the end of a name: of a metric "compute_p99_us", of a column "overlap_s"."""
     for unit in ("us", "ns"):
         if name.endswith(f"_{unit}"):
             return UNITS_WRITTEN[unit]

@@ -7,7 +7,7 @@ itself (with asyncio and ssl) for its tester, which waits until somebody uses it
     put_off_asammdf()       in the entry point of a process of ours, before anything imports python-can
     with_asammdf()          before python-can's readers and writers of MF4 are used
 
-Not in `import torqueloop`: what python-can can do in a program of somebody else's is not ours to change.
+Not in `import torqueloop`: torqueloop does not change what python-can does in other programs.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     [project.entry-points."torqueloop.ecus"]
     my_unit = "my_package.unit:make"
 
-An entry point names a callable that is given the set-up of the peer and returns it, ready to be started: see
-hil/ecu/control_unit.py, hil/vehicle/vehicle.py, and open_bus of hil/can/bus.py. That of a device is a class, see
-hil/rig/devices/device.py. Our own kinds stand in OWN as well, so that a
-checkout on the path, which no installer has seen, knows them.
+An entry point names a callable that receives the set-up of a participant and returns the participant, ready to be
+started: see hil/ecu/control_unit.py, hil/vehicle/vehicle.py, and open_bus of hil/can/bus.py. The entry point of a
+device names a class, see hil/rig/devices/device.py. OWN lists our own kinds, so that a checkout without an installed
+package knows them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class PluginError(TorqueloopError):
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind: where it comes from, and what makes a peer of it."""
+    """One kind: its origin, and the callable that makes a participant of it."""
 
     group: str
     name: str
@@ -70,8 +70,8 @@ class Kind:
     make: Callable[..., Any]
 
     def create(self, methods: Iterable[str], *arguments: Any) -> Any:
-        """Make a peer and see that it has what its Protocol asks for; PluginError otherwise. A TorqueloopError of the
-        kind (its files are wrong) is passed on."""
+        """Make a participant and check that it has the methods of its Protocol; PluginError otherwise. A
+        TorqueloopError of the kind (its files are wrong) is passed on."""
         try:
             peer = self.make(*arguments)
         except TorqueloopError:

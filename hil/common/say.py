@@ -1,4 +1,4 @@
-"""What a participant process tells whoever has started it."""
+"""What a participant process prints for the process that has started it."""
 
 
 def say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""A flag that signals set: how a participant process is told to end."""
+"""A flag that signals set: it asks a participant process to end."""
 
 from __future__ import annotations
 

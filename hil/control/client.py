@@ -129,11 +129,11 @@ class Client:
         self.ask("stop")
 
     def checkpoint(self, name: str = "", at: int = -1) -> dict[str, Any]:
-        """Keep the whole state under a name; name, file in the run directory, simulated tick."""
+        """Save the whole state under a name; returns name, file in the run directory and simulated tick."""
         return self.ask("checkpoint", name=name, at=at)
 
     def restore(self, name: str, at: int = -1) -> dict[str, Any]:
-        """Go back to a checkpoint of this run; simulated tick it goes on from, and which peers went back with it."""
+        """Return to a checkpoint of this run; the tick from which it continues, and the participants that returned."""
         return self.ask("restore", name=name, at=at)
 
     def record(self, name: str = "", signals: Iterable[str] = ()) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 It meets the tick only in one transaction at a time, so clients that die, are slow, send garbage or flood cost
 nothing there. Requests wait in queues of fixed length (the sender is held back when they are full), at most RATE of
-them a second are served, in at most half of the time, and an answer nobody fetches is dropped. What waits for a tick
-or compiles a model does so in a thread of its own, so that `safe` and `stop` never stand behind it.
+them a second are served, in at most half of the time, and an answer that no client fetches is dropped. What waits for
+a tick or compiles a model does so in a thread of its own, so that `safe` and `stop` never stand behind it.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def timer_slack() -> Finding:
 
 
 def cpu_latency(root: Path = ROOT) -> Finding:
-    """May idle states be held off during a run? Tried, and let go at once."""
+    """May idle states be held off during a run? Tried, and released at once."""
     measure = rtenv.hold_cpu_latency(root)
     if measure.undo is not None:
         measure.undo()

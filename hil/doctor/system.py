@@ -31,7 +31,7 @@ def kernel(root: Path = ROOT) -> Finding:
     """Does the kernel preempt itself?"""
     ok, reason = kernel_preemption(root)
     text = f"{platform.system()} {platform.release()} {platform.machine()}: {reason}"
-    advice = "" if ok else "PREEMPT_RT bounds the worst case; without it the worst wake-up is a matter of luck"
+    advice = "" if ok else "PREEMPT_RT bounds the worst case; without it the worst wake-up has no bound"
     return Finding("kernel", "ok" if ok else "note", text, advice)
 
 
@@ -138,7 +138,7 @@ def interrupts(cpu: int | None, root: Path = ROOT) -> Finding:
 
 
 def throttling(root: Path = ROOT) -> Finding:
-    """The kernel may take time away from SCHED_FIFO threads: 5 % of each second unless told otherwise."""
+    """The kernel may take time away from SCHED_FIFO threads: 5 % of each second by default."""
     runtime, period = (read(f"/proc/sys/kernel/sched_rt_{name}_us", root) for name in ("runtime", "period"))
     advice = "`sysctl kernel.sched_rt_runtime_us=-1`"
     if runtime is None or period is None:

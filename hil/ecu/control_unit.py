@@ -44,7 +44,7 @@ class Bus:
     node: str
     #: how a process of its own opens it
     place: CanBusConfig
-    #: the rig's node in the database: what this node sends, the rig sends; "": not told
+    #: the rig's node in the database: what this node sends, the rig sends; "": not known
     rig_node: str = ""
 
 
@@ -60,7 +60,7 @@ class Pin:
 
 @dataclass(frozen=True)
 class EcuSetup:
-    """What a control unit is told before it is made."""
+    """What a control unit receives before it is made."""
 
     #: as in the rig file, [ecu.NAME]
     name: str
@@ -145,8 +145,8 @@ class ControlUnit(Protocol):
         ...
 
     def stop(self) -> PeerStats:
-        """End it, free everything; what it has counted (`told`) and lost of what it was sent (`losses`), for reports.
-        May be called more than once."""
+        """End it and free everything. Returns its own counts (`told`) and the frames sent to it that it has lost
+        (`losses`), for reports. May be called more than once."""
         ...
 
 

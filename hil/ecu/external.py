@@ -3,7 +3,7 @@
     kind "zmq"       any program, any language, over ZeroMQ: the rig binds, the unit connects (REP socket)
     HostedUnit       any kind of ours, in a process the rig starts (hil/ecu/host.py), over shared memory
 
-Whoever hangs or dies is named with the step it was asked, and how it ended.
+If a unit hangs or ends, the error names it, the step that it was asked for, and how it ended.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ExternalUnit:
         return self._connection.process
 
     def start(self) -> None:
-        """Connect, tell the set-up, wait until the unit is ready."""
+        """Connect, send the set-up, wait until the unit is ready."""
         self._connection.open()
         self._open = True
         self._ask(pack_init(self._setup, self.period_s, self._config), "init", Ready, self._start_timeout_s)
@@ -109,7 +109,7 @@ class ExternalUnit:
         return answer.outputs
 
     def save(self) -> dict[str, Any] | None:
-        """The unit's own state; None if it cannot tell."""
+        """The unit's own state; None if it cannot save it."""
         state = self._ask(pack("save"), "save", State, self._timeout_s).state
         return None if state is None else {"state": state, "steps": self._steps}
 

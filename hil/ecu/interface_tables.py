@@ -1,4 +1,4 @@
-"""What the soft TCU says and hears on a maker's bus: files of configs/interfaces/, option `interface` of soft_tcu.
+"""What the soft TCU sends and receives on a maker's bus: files of configs/interfaces/, option `interface` of soft_tcu.
 
     [receive]                                           quantity of the control unit = signal of the bus
     pedal = "AccPedal.AcceleratorPedalPercentage"

@@ -96,7 +96,7 @@ def unit_loop(
     stop: Stop | None = None,
     log: Callable[[str], None] = say,
 ) -> dict[str, Any]:
-    """The process of a control unit of any kind, on the buses it is told."""
+    """The process of a control unit of any kind, on the given buses."""
     setup = replace(setup, own_clock=True)
     pins = None
     if setup.sensors or setup.actuators:

@@ -1,4 +1,4 @@
-"""Kind "recording": what a control unit once sent, from a log of any tool, instead of the control unit itself.
+"""Kind "recording": frames of a control unit from a log of any tool replace the control unit.
 
     [ecu.tcu]
     kind = "recording"
@@ -6,10 +6,10 @@
     node = "TCU"
     options = { begin_s = 0.0, protect = true }
 
-Each frame is sent at the tick at or behind its time in the log, counted from the log's first frame; on the real clock
-the process of the unit keeps the same grid and tells how late it was. There time 0 is when the rig is heard first:
-until then the log's first frame is sent again and again, as the rig waits for its control unit. Sent are the messages
-that the database gives to the node; the others in the log (those of the rig) are what the rig says itself now.
+Each frame is sent in the first tick at or after its time in the log, counted from the log's first frame. On the real
+clock the process of the unit keeps this grid and reports how late it was. Time 0 is then the time of the first frame of
+the rig. Until then the log's first frame is sent repeatedly, because the rig waits for its control unit. The unit sends
+the messages that the database gives to the node; the rig itself sends the others.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class RecordingOptions(ConfigTable):
 
 
 class RecordedUnit:
-    """A control unit that says what was recorded, whatever it hears; on a clock of its own once it hears the rig."""
+    """A control unit that sends what was recorded, whatever it receives; its clock begins with the rig's first
+    frame."""
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class RecordedUnit:
 
 
 def _ids_of(bus: Bus) -> Callable[[int], bool]:
-    """Whether an identifier is one that the rig sends; of a rig that is not told, any is."""
+    """Whether an identifier is one that the rig sends; if the rig is not known, any is."""
     if not bus.rig_node:
         return lambda can_id: True
     return CanDatabase.load(bus.database, bus.rig_node, timeouts_s={"*": 0.0}).own_ids.__contains__

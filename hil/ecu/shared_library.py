@@ -1,8 +1,8 @@
 """Kind "library": a control unit compiled for the PC, behind the C ABI of hil/ecu/include/torqueloop_ecu.h.
 
-The shared library runs in a process of its own unless told otherwise: a crash or a hang of it then ends that process
-and not the rig. `host = "rig"` loads it here: faster by about 20 us a step, and a debugger sees it, but it takes the
-rig with it.
+The shared library runs in a process of its own by default: a crash or a hang then ends that process and not the rig.
+`host = "rig"` loads it into the rig's process: this saves about 20 us a step, and a debugger sees the library, but a
+crash ends the rig.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class LibraryUnit:
         return tuple(frames)
 
     def save(self) -> dict[str, Any] | None:
-        """The library's own bytes; None if it cannot tell."""
+        """The library's own bytes; None if it cannot save them."""
         if not self._can_save:
             return None
         assert self._library is not None

@@ -84,7 +84,7 @@ def make_safe(setups: Iterable[IoSetup], what: str, patience_s: float = 0.0) -> 
     """Open each device anew and close it; what: has happened to the rig. False: one of them refuses.
 
     patience_s: one that refuses is asked again for so long. A process that dies closes its files one by one: its end is
-    seen here before it has let go of its devices."""
+    seen here before it has released its devices."""
     done, until = True, time.monotonic() + patience_s
     for setup in setups:
         while True:

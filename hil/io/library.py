@@ -42,7 +42,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class IoSetup:
-    """What a device is told before it is opened."""
+    """What a device receives before it is opened."""
 
     name: str
     #: shared library

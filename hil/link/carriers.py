@@ -20,11 +20,11 @@ from torqueloop.hil.link.messages import SchemaError
 MOTION = ("w_x", "w_y", "w_z", "z_x", "z_y", "z_z", "a_x", "a_y", "a_z")
 MOTION_UNITS = ("rad/s",) * 3 + ("rad/s2",) * 3 + ("m/s2",) * 3
 POSE_UNITS = ("1",) * 4 + ("m",) * 3
-#: how far the length of a quaternion that is told may be from 1
+#: how far the length of a received quaternion may be from 1
 UNIT = 1e-3
 #: without the acceleration of its origin, which turns no rotor
 SHORT = 6
-#: outputs NAME.* of a carrier that are told
+#: outputs NAME.* of a carrier that are sent
 MOMENT = ("t_x", "t_y", "t_z")
 FORCE = ("f_x", "f_y", "f_z")
 #: key `carrier` of a message holds at most so many
@@ -44,7 +44,7 @@ class Carriers:
         return MOTION + POSE if name in self.posed else MOTION
 
     def moment_of(self, name: str) -> tuple[str, ...]:
-        """Names of what is told of the driveline's action on it."""
+        """Names of the moments and forces of the driveline on it that are sent."""
         return MOMENT + FORCE if name in self.posed else MOMENT
 
     @property
@@ -65,7 +65,7 @@ class Carriers:
     def motion(self, told: Mapping[str, Sequence[float]]) -> list[float]:
         """Motions of all carriers, one after the other, from key `carrier` of a state. SchemaError for one that is
         missing, that is none of the rig's or has the wrong number of numbers, for numbers that are not finite, and for
-        a quaternion that has not the length 1."""
+        a quaternion whose length is not 1."""
         missing, unknown = sorted(set(self.names) - told.keys()), sorted(told.keys() - set(self.names))
         if missing or unknown:
             parts = [f"no {', '.join(missing)}"] if missing else []
@@ -88,6 +88,6 @@ class Carriers:
         return found
 
     def unaccelerated(self, motion: Sequence[float]) -> list[float]:
-        """The same motion with nothing that changes it: what is assumed of a vehicle that has not been heard."""
+        """The motion with accelerations of 0: it is assumed while nothing is received from the vehicle."""
         kept = [n in MOTION[:3] or n in POSE for name in self.names for n in self.motion_of(name)]
         return [x if keep else 0.0 for keep, x in zip(kept, motion, strict=True)]

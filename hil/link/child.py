@@ -92,7 +92,7 @@ class Child:
         return lines[-1][:300] if lines else "(it wrote nothing)"
 
     def end(self, timeout_s: float = 3.0, by_itself_s: float = 0.0) -> int:
-        """Ask it to end, insist after the timeout; its status. `by_itself_s`: it has been told, give it time."""
+        """Ask it to end, kill it after the timeout; its status. `by_itself_s`: time in which it may end by itself."""
         if by_itself_s:
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(by_itself_s)

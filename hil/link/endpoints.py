@@ -14,7 +14,7 @@ from torqueloop.core.describe.errors import TorqueloopError
 
 
 class PeerError(TorqueloopError):
-    """The peer does not answer, answers nonsense, or may not be used as asked."""
+    """The other side does not answer, answers invalid data, or is not permitted."""
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@
     virtual   hil/link/lockstep.py                                                  one exchange per tick, exactly to t
     real      RigLink (thread) PAIR -- step --> / <-- state -- PAIR VehicleEnd      newest value, stamps, age checked
 
-The rig binds so that port 0 works: it takes a free port and hands the endpoint on (`.endpoint`). PAIR takes one peer:
-a second vehicle model that connects is refused by ZeroMQ and times out. In the rig the tick never touches a socket:
+The rig binds so that port 0 works: it takes a free port and passes the endpoint on (`.endpoint`). PAIR has one client:
+ZeroMQ refuses a second vehicle model, whose connection times out. In the rig the tick never touches a socket:
 RigLink copies between the socket and two latest-value slots.
 """
 
@@ -56,8 +56,8 @@ class RigLink(threading.Thread):
     vehicle_slot (VEHICLE_SLOT). The tick judges the age of what is in the slot; this thread only measures.
 
     every: ticks from one message to the next; its wheel force is the mean since the message before. carriers: bodies
-    whose moments stand behind RIG_SLOT in rig_slot, and whose motion goes to carrier_slot; of one
-    that was not heard for age_limit_s the angular velocity is kept and its accelerations are 0 until it is.
+    whose moments follow RIG_SLOT in rig_slot, and whose motion is written to carrier_slot; if nothing
+    was received for age_limit_s, their angular velocities are kept and their accelerations are 0 until it is.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class RigLink(threading.Thread):
     def _open(self, endpoint: str) -> None:
         self._socket = LinkSocket(zmq.PAIR, endpoint, *self._how)
         self.endpoint: Any = self._socket.endpoint
-        #: tells of each connection, wanted or not
+        #: reports each connection, wanted or not
         self._knocks: zmq.Socket[bytes] = self._socket.raw.get_monitor_socket(zmq.EVENT_ACCEPTED)
 
     def _close(self) -> None:

@@ -1,4 +1,5 @@
-"""Lockstep between rig and peers on the virtual clock: one exchange per step, exactly to its time. real-time: no.
+"""Lockstep between rig and participants on the virtual clock: one exchange per step, exactly to its time. real-time:
+no.
 
           rig (binds)                                      peer (connects)
 ZeroMQ    LockstepClient DEALER -- step --> / <-- state -- REP LockstepServer
@@ -60,7 +61,7 @@ class LockstepSocket:
         return True
 
     def leave(self, message: bytes) -> None:
-        """Send a last message that nobody answers; a peer that takes no more goes without it."""
+        """Send a last message, which is not answered; a participant that takes no more messages does not get it."""
         try:
             self._socket.raw.send_multipart([b"", message], zmq.DONTWAIT)
         except zmq.Again:
@@ -120,7 +121,7 @@ class LockstepClient:
         return self._answered(message, started, lambda: self._socket.exchange(data, self.timeout_s, self._peer_dead))
 
     def wait(self, message: StepMessage) -> StateMessage:
-        """The same of a step that `peer` has sent, but has not taken the answer to."""
+        """As `exchange`, for a step that `peer` has sent without having received the answer."""
         assert isinstance(self._socket, Pair)
         pair, rest_s = self._socket, max(0.0, self.timeout_s - SLICE_S)
         return self._answered(message, time.monotonic() - SLICE_S, lambda: pair.wait(rest_s, self._peer_dead))
@@ -172,7 +173,8 @@ class LockstepClient:
         )
 
     def close(self) -> None:
-        """Tell a vehicle over ZeroMQ that the run is over, and free the port. (A process sees the end of its pair.)"""
+        """Report to a vehicle over ZeroMQ that the run is over, and free the port. (A process sees the end of its
+        pair.)"""
         if isinstance(self._socket, LockstepSocket) and self.exchanges > 0:
             self._socket.leave(encode(ByeMessage("the rig has stopped")))
         self._socket.close()

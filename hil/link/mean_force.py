@@ -6,15 +6,15 @@ from __future__ import annotations
 class MeanForce:
     """Mean of the tractive force over the time between two messages, (I - I_before)/(t - t_before).
 
-    A vehicle that is told less often than the rig ticks gets the momentum that the driveline gave meanwhile; the force
-    of the last tick would be a sample, which aliases what oscillates faster than the messages.
+    A vehicle that receives messages less often than the rig ticks gets the momentum that the driveline gave meanwhile;
+    the force of the last tick would be a sample, which aliases what oscillates faster than the messages.
     """
 
     def __init__(self) -> None:
         self._before: tuple[float, float] | None = None
 
     def forget(self) -> None:
-        """The next message is told the mean of its own tick, as the first one is: the time has been set back."""
+        """The next message has the mean of its own tick, as the first one has: the time has been set back."""
         self._before = None
 
     def of(self, t: float, impulse: float, of_tick: float) -> float:

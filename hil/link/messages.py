@@ -48,7 +48,7 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True)
 class StepMessage:
-    """What the rig tells the vehicle model after a tick."""
+    """What the rig sends to the vehicle model after a tick."""
 
     step: int
     t: float

@@ -1,10 +1,10 @@
 """A pair of ends between the rig and a process it has started: whole messages in both directions.
 
 Messages lie in memory that both share (cython_kernels/link/mailbox.pyx): one costs a copy and a system call to wake who
-sleeps, and there is no thread, as ZeroMQ needs on either side. A socket pair of the kernel stands beside it: it says
-when the other side has gone, hands over the memory at the start, and takes what is too long for a box, or everything
-where there is no such memory. Only the two processes have been given either. Over the socket each message is its length
-(4 bytes, little endian) and then the message.
+sleeps, and there is no thread, as ZeroMQ needs on either side. There is also a socket pair of the kernel: it reports
+that the other side has ended, transfers the memory at the start, and carries messages that are too long for a mailbox,
+or all messages if there is no such memory. Only the two processes have access to either. Over the socket each message
+is its length (4 bytes, little endian) and then the message.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Pair:
 
     @classmethod
     def make(cls) -> tuple[Pair, socket.socket]:
-        """Our end, and the socket to hand on to the child."""
+        """Our end, and the socket for the child."""
         ours, theirs = socket.socketpair()
         if not hasattr(os, "memfd_create"):
             ours.sendall(_BEGIN)
@@ -91,7 +91,7 @@ class Pair:
 
     def exchange(self, message: bytes, timeout_s: float, dead: Callable[[], str | None] | None = None) -> bytes | None:
         """Send a message, wait for the answer (None when there is none in time). Gone with how the other side ended,
-        which `dead` tells: the connection may break a moment before the process is gone."""
+        which `dead` reports: the connection may break a moment before the process is gone."""
         try:
             self.send(message)
         except Gone as error:

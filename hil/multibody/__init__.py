@@ -1,1 +1,1 @@
-"""Trees of bodies from a file: run offline, or as a peer of a rig in lockstep."""
+"""Trees of bodies from a file: run offline, or as a participant of a rig in lockstep."""

@@ -25,7 +25,7 @@ def simulate(built: BuiltFile) -> Trajectory:
 
 
 def signals(built: BuiltFile, run: Trajectory) -> dict[str, np.ndarray]:
-    """Everything that is told of a tree, over time."""
+    """All outputs of a tree over time."""
     known = readers(built.system)
     rows = []
     for k, t in enumerate(run.t):

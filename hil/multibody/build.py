@@ -40,7 +40,7 @@ AXES = ("x", "y", "z")
 
 
 class Told(Signal):
-    """An input that a peer is told: linear between what it was told last and now."""
+    """An input that a participant receives: linear between its last value and the present one."""
 
     def __init__(self) -> None:
         self.t0, self.t1, self.y0, self.y1 = 0.0, 0.0, 0.0, 0.0
@@ -66,7 +66,7 @@ class Told(Signal):
 
 @dataclass(frozen=True, eq=False)
 class BuiltFile:
-    """A file that was read: the system, how it starts, and what it may be told."""
+    """A file that was read: the system, its start, and the inputs that it can receive."""
 
     config: TreeConfig
     path: Path
@@ -77,8 +77,8 @@ class BuiltFile:
 
 
 def load_tree(path: Path | str, told: Collection[str] = (), overrides: Mapping[str, Any] | None = None) -> BuiltFile:
-    """Read a file of a tree. told: inputs that somebody tells while it runs, instead of [inputs]. ConfigError, and any
-    error of the system with file and table in front."""
+    """Read a file of a tree. told: inputs that are received while it runs, instead of [inputs]. ConfigError, and any
+    error of the system, with the file and the table."""
     path = Path(path)
     config = load_config(path, TreeConfig, overrides)
     models = {name: _model(path, config, name, table) for name, table in config.driveline.items()}

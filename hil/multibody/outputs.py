@@ -1,4 +1,4 @@
-"""What of a tree of bodies is told: by name, with units, from a state and its accelerations."""
+"""The outputs of a tree of bodies: by name, with units, from a state and its accelerations."""
 
 from __future__ import annotations
 

@@ -64,7 +64,9 @@ class BodyTable(ConfigTable):
     @classmethod
     def _unit(cls, value: list[float] | None) -> list[float] | None:
         if value is not None and abs(sum(x * x for x in value) - 1.0) > 1e-9:
-            raise BadValue("{key} = {value} has not the length 1", value=value, allowed="w, x, y, z with length 1")
+            raise BadValue(
+                "{key} = {value} does not have the length 1", value=value, allowed="w, x, y, z with length 1"
+            )
         return value
 
     @model_validator(mode="after")
@@ -141,7 +143,7 @@ class RowTable(ConfigTable):
     @model_validator(mode="after")
     def _of_something(self) -> RowTable:
         if not (self.shafts or self.joints or self.rates):
-            raise BadValue("a row of nothing", key="shafts", value={}, allowed="shafts, joints or rates")
+            raise BadValue("a row without entries", key="shafts", value={}, allowed="shafts, joints or rates")
         return self
 
 

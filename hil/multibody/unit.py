@@ -1,4 +1,4 @@
-"""Kind "multibody": a tree of bodies as a peer of the rig, in lockstep on the virtual clock.
+"""Kind "multibody": a tree of bodies as a participant of the rig, in lockstep on the virtual clock.
 
     [ecu.arm]
     kind = "multibody"
@@ -7,10 +7,10 @@
     actuators = { "arm.z_y" = "rad/s2" }            # output of the tree -> its unit; the rig's signal is arm.arm.z_y
     options = { period_s = 1e-3 }
 
-Exchange, each period: at t the tree gets the rig's signals at t, goes from the time before to t with them linear from
-what it had to these, and tells its state, accelerations and forces at t; the tick that begins at t has them. So rig
-and tree see each other a tick late; what is coupled stiffly belongs on one side: a driveline on the tree is coupled to
-it exactly, by the rows of its file.
+In each period, the tree gets the rig's signals at t and steps from the previous time to t; its inputs are linear
+between their values at both times. Its state, accelerations and forces at t reach the tick that begins at t. Rig and
+tree therefore see each other one tick late. What is coupled stiffly belongs on one side: the rows of the file couple a
+driveline on the tree to it exactly.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class MultibodyOptions(ConfigTable):
 
 
 class TreeUnit:
-    """A tree that is told its inputs each period."""
+    """A tree that receives its inputs each period."""
 
     def __init__(self, built: BuiltFile, period_s: float, sensors: tuple[str, ...], actuators: tuple[str, ...]) -> None:
         self.period_s: float = period_s
@@ -68,7 +68,7 @@ class TreeUnit:
         return EcuOutputs((), tuple(read(now) for read in self._read))
 
     def save(self) -> dict[str, Any]:
-        """State of the tree, the time it is at, what it was told last."""
+        """State of the tree, its time, and its last inputs."""
         told = {name: [s.t0, s.y0, s.t1, s.y1] for name, s in self._built.told.items()}
         return {"tree": self._stepper.save(), "t": self._t, "told": told}
 
@@ -85,7 +85,7 @@ class TreeUnit:
 
 
 def make(setup: EcuSetup) -> TreeUnit:
-    """The peer of a rig file."""
+    """The participant of a rig file."""
     where: dict[str, Any] = {"file": setup.rig_file or None, "table": setup.table or None}
     if setup.own_clock:
         raise ConfigError("a tree of bodies runs on the virtual clock only", **where, key="kind", value="multibody",

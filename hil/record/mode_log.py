@@ -27,7 +27,7 @@ class ModeLog:
 
     @property
     def lost(self) -> int:
-        """Changes the ring had no room for."""
+        """Changes that did not fit into the ring."""
         return self._ring.dropped
 
     def write(self, path: Path) -> None:

@@ -186,7 +186,7 @@ class Recorder:
         self.drain_s: float = DRAIN_S
 
     def tap(self, name: str, tap: Callable[[bytes], None]) -> None:
-        """Hand on what is drained of a stream, in this thread; it is looked at more often then. Before start."""
+        """Pass on what is drained of a stream, in this thread; it is looked at more often then. Before start."""
         self.drain_s = TAPPED_S
         next(s for s in self._streams if s.name == name).tap = tap
 

@@ -1,7 +1,7 @@
 """What a run left in its directory, as numpy: signals per tick, with names, units and gaps.
 
 run_dir/
-  run.json      state of the run, rewritten once a second (atomically): what a killed run still tells
+  run.json      state of the run, rewritten once a second (atomically): what is known of a killed run
   signals/      one record per tick, see `signal_dtype`
   first_fault/  as signals/, every tick around the latching of the safe state (see `first_fault`)
   inputs/       what the ticks took in, for replay (see `replay`)

@@ -139,7 +139,7 @@ class _Files:
         except OSError as error:
             raise RecordingError(f"{piece.file}: cannot be read any more: {error.strerror}") from None
         if len(data) < size:
-            raise RecordingError(f"{piece.file}: was cut off since it was opened")
+            raise RecordingError(f"{piece.file}: was truncated after it was opened")
         return data
 
 

@@ -19,7 +19,7 @@ from torqueloop.hil.results.files import ResultError, ResultVersionError, read_r
 from torqueloop.hil.results.run import RunInfo, RunStats
 
 SIGNALS = "signals"
-#: streams of a run beside the signals, where they are looked for if run.json does not tell
+#: streams of a run beside the signals, where they are looked for if run.json does not say
 OTHER_STREAMS = ("inputs", "bus")
 
 

@@ -1,7 +1,7 @@
 """Monitors of the recording: what needs the whole drive, or what no test step reacts to.
 
     schedule, reaches         engaged gears (w_in = i w_out, analysis.gear_bands) are those the shift lines ask for
-    shift_length, shift_hard  from the old ratio to the new one; acceleration beyond the levels before and behind
+    shift_length, shift_hard  from the old ratio to the new one; acceleration beyond the levels before and after
     told_pedal                the pedal that is sent is the driver's
     acceleration              within the grip of tyres
     heat ... overload         what elements bear: element_monitors.py
@@ -41,7 +41,7 @@ MOVES_RADPS = 2.0
 STEP_RADPS = 15.0
 #: a gear that is engaged is seen by the monitors of the tick within this time: GEAR_S and a period of theirs [s]
 SEEN_S = 0.2
-#: texts of one monitor that are told
+#: texts of one monitor that are reported
 TEXTS = 3
 #: the driveline's answer to a pedal is over after this time: two periods of its oscillation [s]
 PEDAL_S = 0.5
@@ -98,7 +98,7 @@ def _unasked(spec: MonitorSpec, drive: Drive, shift: Shift) -> str:
     if schedule is None:
         return f"{at} leaves out a gear" if new > old + 1 else ""
     if any(f"{a}-{b}" not in schedule.shifts for a, b in pairwise(_way(spec, drive, shift, old, new))):
-        return f"{at} is no shift of the control unit"
+        return f"{at} is not a shift of the control unit"
     if drive.pedal is None:
         return ""
     w, pedal = np.abs(drive.w_out[inside]), drive.pedal[inside]
@@ -107,7 +107,7 @@ def _unasked(spec: MonitorSpec, drive: Drive, shift: Shift) -> str:
         asked |= w * drive.ratios[shift.gear_from] > schedule.turbine_force_up_radps
     else:
         asked = w < _down_line(schedule, new + 1, pedal, schedule.kick_down_off) * (1 + LINE_REL) + LINE_ABS_RADPS
-    return "" if asked.any() else f"{at} is not asked for by the schedule"
+    return "" if asked.any() else f"{at} is not required by the schedule"
 
 
 def _held(drive: Drive, gear: int, begin_s: float, end_s: float) -> bool:
@@ -244,21 +244,21 @@ def told_pedal(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
 
 
 def acceleration_in_range(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """The car's acceleration is one of tyres."""
+    """Tyres can transmit the acceleration of the car."""
     a = drive.a
     if a is None or not len(a):
         return None
     # a lever moved under power is the driver's: without slip of the tyres the model is thrown forwards
     driven = drive.lever_at_rest(LEVER_S)
     most = int(np.argmax(np.abs(a) * driven))
-    text = f"The car accelerates by {a[most]:+.2f} m/s² at {drive.t[most]:.3f} s, more than tyres hold."
+    text = f"The car accelerates by {a[most]:+.2f} m/s² at {drive.t[most]:.3f} s, more than tyres can transmit."
     failed = bool(driven[most]) and abs(a[most]) > limit
     return Seen(failed, text if failed else f"peak {a[most]:+.2f} m/s²", float(drive.t[most]), float(abs(a[most])))
 
 
 def shift_hard(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """A shift adds little to the levels of the acceleration before and behind it. The limit is a line over the pedal:
-    without a foot on it the elements alone make what is felt. In a gear that the driver asks for, which may turn the
+    """The acceleration in a shift exceeds the levels before and after it by little. The limit rises with the pedal:
+    with the pedal released, the elements alone cause the peak. In a gear that the driver requests, which may turn the
     engine up at any speed, the whole limit holds."""
     if drive.a is None or not drive.quality:
         return None
@@ -267,14 +267,14 @@ def shift_hard(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     beyond, share, shift = max(found, key=lambda x: x[0] / x[1])
     if beyond <= limit * share:
         return Seen(False, f"{shift.name}: {beyond:.2f} m/s²", worst=beyond / share)
-    text = (f"{_arrow(shift)} at {shift.begin_s:.2f} s is hard: {beyond:.2f} m/s² beyond the levels before and behind "
+    text = (f"{_arrow(shift)} at {shift.begin_s:.2f} s is hard: {beyond:.2f} m/s² beyond the levels before and after "
             f"it; the limit at this pedal is {limit * share:.1f} m/s².")  # fmt: skip
     return Seen(True, text, shift.end_s, beyond / share)
 
 
 def shift_jerk(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """No shift shakes the car beyond the step that its levels of the acceleration make anyway; one in which the driver
-    moves a pedal, or soon behind the lever's, is his."""
+    """The jerk in a shift exceeds that of a step between the levels of its acceleration by little. A shift in which the
+    driver moves a pedal, or shortly after a change of the lever, is not judged."""
     rests = drive.lever_at_rest(SETTLE_S)
     found = [(max(0.0, q.jerk - STEP_PER_S * _step(drive, q)), q)
              for q in drive.quality if q.jerk is not None and _driver_rests(drive, q, rests)]  # fmt: skip
@@ -283,14 +283,14 @@ def shift_jerk(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     worst, shift = max(found, key=lambda x: x[0])
     if worst <= limit:
         return Seen(False, f"{shift.name}: {worst:.0f} m/s³", worst=worst)
-    text = (f"{_arrow(shift)} at {shift.begin_s:.2f} s shakes the car: the jerk comes to {shift.jerk:.0f} m/s³, "
+    text = (f"{_arrow(shift)} at {shift.begin_s:.2f} s shakes the car: the jerk reaches {shift.jerk:.0f} m/s³, "
             f"{worst:.0f} m/s³ more than a step from the old acceleration to the new one gives.")  # fmt: skip
     return Seen(True, text, shift.end_s, worst)
 
 
 def shift_abrupt(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
-    """The turbine comes to the speed of the new gear no faster than an element brings it there. Soon behind a change of
-    the lever the driver has made the torque path come and go."""
+    """The turbine reaches the speed of the new gear no faster than an element can bring it there. Shortly after a
+    change of the lever, the driver has opened and closed the torque path."""
     w, rests = drive.w_in, drive.lever_at_rest(SETTLE_S)
     shifts = [s for s in drive.shifts if rests[drive.inside(s.begin_s, s.end_s)].all()]
     if w is None or not shifts:

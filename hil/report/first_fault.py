@@ -1,4 +1,4 @@
-"""The ticks around the first fault in the report: what happened, and the signals that tell most of it."""
+"""The ticks around the first fault in the report: what happened, and the signals that show it best."""
 
 from __future__ import annotations
 

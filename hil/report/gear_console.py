@@ -22,7 +22,7 @@ MARKS = {FAILED: ("FAIL", "bold red"), FOLLOWS: ("so", "yellow"), WAIVED: ("waiv
 
 
 def strip(gears: GearStrip | None, end_s: float) -> RenderableType | None:
-    """Gears asked for, told and engaged, a character for each part of the run; N and ·: none."""
+    """Gears that are requested, reported and engaged, a character for each part of the run; N and ·: none."""
     if gears is None or not gears.true or end_s <= 0.0:
         return None
     times = [(k + 0.5) / WIDTH * end_s for k in range(WIDTH)]

@@ -193,7 +193,7 @@ def _gate(passed: bool, text: str, cause: str, values: Mapping[str, Any], source
 
 
 def interesting(shifts: Sequence[Shift]) -> Shift | None:
-    """3→4, where C11 hands over to C12; else the last shift."""
+    """3→4, in which C12 takes the torque from C11; else the last shift."""
     return next((s for s in shifts if s.name == "3→4"), shifts[-1] if shifts else None)
 
 

@@ -164,7 +164,7 @@ def command(signals: Signals, element: str) -> str | None:
 
 
 def zoom_elements(signals: Signals, shift: Shift) -> list[str]:
-    """Elements that hand over in a shift: those whose mode changes between the old and the new gear."""
+    """Elements that take part in a shift: those whose mode changes between the old and the new gear."""
     t = signals.t
     before = int(np.searchsorted(t, shift.begin_s - 0.45))
     after = min(int(np.searchsorted(t, shift.end_s + 0.45)), len(t) - 1)
@@ -204,8 +204,8 @@ def states(modes: Sequence[ModeChange], signals: Signals | None) -> Figure | Non
 
 
 def gear_strip(strip: GearStrip | None, shifts: Sequence[Shift], marks: Sequence[Mark]) -> Figure | None:
-    """Gears asked for, told and engaged over time, with the shifts and what was out of order; None: there is nothing
-    of it."""
+    """Gears that are requested, reported and engaged over time, with the shifts and what was out of order; None: there
+    is nothing of it."""
     rows = [] if strip is None else [("asked", strip.asked), ("told", strip.told), ("engaged", strip.true)]
     made: list[tuple[str, list[Span]]] = []
     for name, bands in rows:

@@ -89,7 +89,7 @@ def _recording(run: Run, metrics: Mapping[str, Any]) -> list[Check]:
         if stream.cause:
             rest.append(f"{name}: {stream.cause}, {stream.discarded_bytes} bytes not recorded")
         if stream.lost_records:
-            rest.append(f"{name}: {stream.lost_records} records lost, the recorder was away for too long")
+            rest.append(f"{name}: {stream.lost_records} records lost, because the recorder did not run for too long")
     finite = bool(metrics.get("finite"))
     return [
         Check("recording without gaps", not rest, "; ".join(rest)),
@@ -168,13 +168,13 @@ def _vehicle(name: str, vehicle: VehicleStats) -> Check:
 
 
 def _undeclared(name: str, peer: PeerStats) -> Check:
-    """Frames of a control unit that its database does not have: sent all the same, and understood by nobody here."""
+    """Frames of a control unit that its database does not have: the rig sends them and does not decode them."""
     text = f"{_words(peer.undeclared)}: add them to the database if they matter" if peer.undeclared else ""
     return Check(f"{name} sends only frames of its database", not text, text, counts=False)
 
 
 def _peer(name: str, peer: PeerStats, faults: bool) -> Check:
-    """What the peer itself says it lost or refused of what we sent; faults that were injected may be the reason."""
+    """Messages of the rig that the participant reports as lost or refused; injected faults may be the reason."""
     status = f"ended with status {peer.exit_status}" if peer.exit_status else ""
     text = "; ".join(filter(None, [_words(peer.losses), status]))
     return Check(

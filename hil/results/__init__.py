@@ -1,1 +1,1 @@
-"""What a run tells about itself: one tree of frozen dataclasses, its JSON, and the schema of that."""
+"""The results of a run: one tree of frozen dataclasses, its JSON, and the schema of that."""

@@ -1,4 +1,4 @@
-"""What a run tells about its links: CAN buses, control units, vehicles, the control channel. All counted from arming
+"""Results of a run about its links: CAN buses, control units, vehicles, the control channel. All counted from arming
 on, unless said otherwise; SI units, times in the unit of their name."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RxMessage:
     lost: int = 0
     #: signals of good frames that said "invalid" and kept their value
     invalid: int = 0
-    #: how often it stayed away longer than its timeout
+    #: how often it did not arrive within its timeout
     timeout: int = 0
     timed_out: bool = False
     seen: bool = False
@@ -70,7 +70,7 @@ class GatewayStats:
     remote_frames: int = 0
     own_echoes: int = 0
     malformed: int = 0
-    #: frames the socket had no room for, where the interface can tell
+    #: frames that did not fit into the socket, if the interface reports it
     kernel_drops: int = 0
     bus_off: bool = False
     alive: bool = True
@@ -209,7 +209,7 @@ class IoStats:
 
 @dataclass(frozen=True)
 class Age:
-    """Age of what a peer answered [ms]."""
+    """Age of an answer of a participant [ms]."""
 
     count: int = 0
     p50_ms: float = 0.0
@@ -265,25 +265,25 @@ class LinkStats:
 
 @dataclass(frozen=True)
 class PeerStats:
-    """A control unit, or the process of a vehicle model, as it told at its end."""
+    """What a control unit, or the process of a vehicle model, reports at its end."""
 
     #: how it ran: "process", "in process", "outside"
     place: str = ""
     #: of a process: exit status, and its last line where it left no counts
     exit_status: int | None = None
     last_line: str | None = None
-    #: what it says it lost or refused of what we sent, by reason; only reasons that occurred
+    #: messages to it that it reports as lost or refused, by reason; only reasons that occurred
     losses: dict[str, int] = field(default_factory=dict)
     #: frames it sent that its database does not have: "0x7E8 on BUS" -> how many
     undeclared: dict[str, int] = field(default_factory=dict)
-    #: its own counts; their names are its own, and nothing but the reader of a report looks at them
+    #: its own counts, with its own names, for the reader of a report
     told: dict[str, Any] = field(default_factory=dict, metadata=INLINE)
 
     @classmethod
     def of(cls, place: str, told: Mapping[str, Any], exit_status: int | None = None) -> PeerStats:
-        """From a peer's own counts, as they come from a process or another program (`counts`): its tables `refused` and
-        `rejected` {reason: count} are its losses, and what stands in `losses` by whole names; `undeclared` are frames
-        that its database does not have."""
+        """From the counts of a participant, as a process or another program sends them (`counts`). Its tables
+        `refused` and `rejected` {reason: count} are its losses, and so is `losses`, with whole names; `undeclared` are
+        frames that its database does not have."""
         losses: dict[str, int] = {}
         for key in ("refused", "rejected"):
             losses.update({f"{key} ({why})": n for why, n in _numbers(told.get(key)).items()})
@@ -292,13 +292,13 @@ class PeerStats:
         return cls(place, exit_status, None, losses, _numbers(told.get("undeclared")), rest)
 
     def counts(self) -> dict[str, Any]:
-        """What travels from the process of a peer to the rig: inverse of `of`."""
+        """What the process of a participant sends to the rig: inverse of `of`."""
         tables = {"losses": self.losses, "undeclared": self.undeclared}
         return {**self.told, **{name: dict(table) for name, table in tables.items() if table}}
 
 
 def _numbers(table: Any) -> dict[str, int]:
-    """Counts that are not 0, of a table that somebody else has filled."""
+    """Counts that are not 0, of a table from another program."""
     found = table.items() if isinstance(table, Mapping) else ()
     return {str(name): n for name, n in found if isinstance(n, int) and n}
 

@@ -4,7 +4,7 @@
        └── RunStats ── ClockStats     ticks, deadlines, times
                 ├── BusStats ...      by name of the bus: messages, gateway or socket
                 ├── VehicleStats ...  by name of the vehicle
-                ├── PeerStats ...     by name: what control units and vehicles told about themselves
+                ├── PeerStats ...     by name: what control units and vehicles reported about themselves
                 ├── SafeState, FirstFault, Fault ...
                 ├── SolverStats, EnergyStats
                 └── StreamStats ...   by name of the recorded stream

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-6
 #: part of the largest value of all signals of a unit below which a range is no range [1]
 ROUNDING = 1e-9
-#: metrics that tell of the machine, not of what was simulated
+#: metrics of the machine, not of what was simulated
 _MACHINE = re.compile(
     r"_us(_|$)|^(run_s|real_time_factor|missed|late_started|dropped|overruns|slip_s|degraded|recording_|grace_|phase_)"
     r"|faults$|switches$|_age_|_ns$|wait|endpoint|^control_|high_water|^peers_|kernel$|^policy$|gateway|answer_age"

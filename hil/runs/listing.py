@@ -140,7 +140,7 @@ def _cell(row: RunRow, name: str) -> str:
 
 def print_runs(rows: list[RunRow], console: Console) -> None:
     """A line for each run, and below it what failed. Columns that say nothing are left out; so are those for which the
-    console has no room, and a last line names them."""
+    console is too narrow, and a last line names them."""
     shown = [c for c in COLUMNS if c != "failed" and any(_key(r, c) is not None for r in rows)]
     widths = {c: max(len(COLUMNS[c]), *(len(_cell(r, c)) for r in rows)) for c in shown}
     hidden = []

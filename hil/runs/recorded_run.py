@@ -144,7 +144,7 @@ def run(
 ) -> RecordedRun:
     """Run a rig (a file, or the bare name of an installed one) and read what it left.
 
-    clock: "virtual" (lockstep, deterministic, as fast as it goes) or "real". duration: simulated s, default of the rig
+    clock: "virtual" (lockstep, deterministic, as fast as possible) or "real". duration: simulated s, default of the rig
     file. out: directory of the run, default runs/TIME-NAME. gates: conditions beside those of the rig file. peers:
     "none" starts no participant processes. vehicle, ecus (by name): models in this process
     (virtual clock). overrides: dotted key ->

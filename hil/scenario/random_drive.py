@@ -100,7 +100,7 @@ def prepare(rig: Path, scenario: Path | None = None, overrides: Mapping[str, Any
 
 
 def draw(seed: int, number: int, driver: Sequence[str]) -> tuple[Move, ...]:
-    """Sequence `number` of a seed: the brake is let go and a gear engaged, then anything."""
+    """Sequence `number` of a seed: the brake is released and a gear is engaged, then anything."""
     rng = random.Random(f"{seed}:{number}")
     moves = [_lever("D", driver, rng)]
     for _ in range(rng.randint(*MOVES)):

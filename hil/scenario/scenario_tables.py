@@ -106,7 +106,7 @@ class ScenarioTable(ConfigTable):
     @classmethod
     def _old_names(cls, table: Any) -> Any:
         if isinstance(table, dict) and "set" in table:
-            raise BadValue("[scenario] set is written [set] now", key="set", value=None, allowed="[set]")
+            raise BadValue("[scenario] set is now written [set]", key="set", value=None, allowed="[set]")
         return table
 
     @model_validator(mode="after")

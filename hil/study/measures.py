@@ -50,7 +50,7 @@ class Measure:
     function: Callable[[], Function] | None = None
 
     def of(self, run: Signals, before: Mapping[str, Any]) -> float:
-        """Its value; NaN where it cannot be told. before: the metrics that are known already."""
+        """Its value; NaN if it is not known. before: the metrics that are known already."""
         if self.expression is not None:
             return self.expression(before)
         if self.function is not None:

@@ -106,8 +106,8 @@ def sweep(
 
     In tables, a metric may be a function of a module (run -> number) as well, and the study needs no name. values:
     dotted key -> value instead of the file's. jobs: processes at a time, default one for each CPU. scheduler: address
-    of a Dask scheduler instead. out: folder of the study, default runs/TIME-NAME; one that holds a part of this study
-    is gone on with.
+    of a Dask scheduler instead. out: folder of the study, default runs/TIME-NAME; a folder with a part of this
+    study is continued.
     """
     made = _from_tables(study) if isinstance(study, Mapping) else read_study(locate(study, "studies"), values)
     folder = Path(out or default_folder(made.job.config.study.name))

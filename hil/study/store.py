@@ -106,7 +106,7 @@ def table(outcomes: Sequence[Outcome]) -> Any:
     for name in values:
         columns[name] = pa.array([o.line.values[name] for o in outcomes], pa.float64())
     for name in metrics:
-        # a metric of the name of a value is told from it
+        # a metric with the name of a value is distinguished from it
         key = name if name not in columns else f"metric.{name}"
         columns[key] = pa.array([o.metrics.get(name) for o in outcomes], pa.float64())
     columns["hash"] = pa.array([o.hash for o in outcomes], pa.string())

@@ -25,7 +25,7 @@ from torqueloop.hil.study.store import JOURNAL, SIGNALS, STUDY, Store, need_parq
 from torqueloop.hil.study.study_tables import StudyConfig
 from torqueloop.hil.study.work import Job, Outcome
 
-#: is told (finished runs, best so far or None) whenever some are finished
+#: called with (finished runs, best so far or None) whenever some are finished
 Told = Callable[[int, Outcome | None], None]
 
 
@@ -115,7 +115,7 @@ def run_study(
     scheduler: str | None = None,
     told: Callable[[int], AbstractContextManager[Told]] | None = None,
 ) -> tuple[list[Outcome], Timing]:
-    """Make all runs that are not in `out` already. told: given the number of runs, is told how far it is."""
+    """Make all runs that are not in `out` already. told: called with the number of runs, it reports the progress."""
     need_parquet()
     config = study.job.config
     job = replace(study.job, signals=out / SIGNALS) if config.study.signals else study.job

@@ -49,7 +49,7 @@ class Outcome:
 class Job:
     """A study as its workers need it."""
 
-    #: tells it from others in the memory of a worker
+    #: distinguishes it from others in the memory of a worker
     name: str
     config: StudyConfig
     target: Target

@@ -192,7 +192,7 @@ class DrivenRig(Mapping[str, NDArray[np.float64]]):
         self.set({f"fault.{name}": float(on)})
 
     def checkpoint(self, name: str) -> None:
-        """Keep the whole state of the run under a name."""
+        """Save the whole state of the run under a name."""
         self._holder.live.control.checkpoint(name)
 
     def restore(self, name: str) -> None:

@@ -4,7 +4,7 @@
     real_rig    on the real clock
     make_rig    several in one test, with options of their own
 
-The run's folder is told with the report of a test that failed, and stands in junit.xml (property `torqueloop_run`).
+The report of a failed test shows the folder of its run, and junit.xml has it as property `torqueloop_run`.
 Everything of torqueloop is imported when a fixture is used: pytest starts as fast as without.
 """
 
@@ -81,7 +81,7 @@ def rig(make_rig: Callable[..., DrivenRig], request: pytest.FixtureRequest) -> D
 
 @pytest.fixture
 def real_rig(make_rig: Callable[..., DrivenRig]) -> DrivenRig:
-    """A running rig on the real clock; one at a time on a machine, whoever runs the tests."""
+    """A running rig on the real clock; one at a time on a machine, for all users."""
     return make_rig(clock="real")
 
 

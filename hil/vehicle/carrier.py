@@ -2,9 +2,10 @@
 
     I dw/dt = M - w x (I w) - c theta - d w,    dtheta/dt = w         along the axes of the body, small angles theta
 
-M: moment of the driveline on the body, told by the rig at the end of each tick, linear between two messages; I: with
-the rotors of the driveline at rest on it. A given yaw rate replaces the equation about z. Classic Runge-Kutta method of
-order 4; what is told at t are w and dw/dt there, and of one with attitude = true its quaternion, dq/dt = 1/2 q (0, w).
+M is the moment of the driveline on the body, which the rig sends at the end of each tick; it is linear between two
+messages. I includes the rotors of the driveline at rest on the body. A given yaw rate replaces the equation about z.
+Method: classic Runge-Kutta of order 4. At t it sends w and dw/dt, and with attitude = true also the quaternion,
+dq/dt = 1/2 q (0, w).
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class TurningBody:
             self.w[Z] = _rate(self.config.yaw_radps, t + duration)[0]
 
     def motion(self, posed: bool) -> list[float]:
-        """What the rig is told of it; posed: with attitude and place."""
+        """The numbers of it that the rig receives; posed: with attitude and position."""
         pose = [0.0, 0.0, 0.0, *self.q, *self.config.at_m] if posed else []
         return [*self.w, *self.z, *pose]
 
@@ -112,7 +113,7 @@ class TurningBodies:
         self._bodies = {name: TurningBody(config) for name, config in configs.items()}
 
     def check(self, told: Mapping[str, Sequence[float]]) -> None:
-        """ConfigError unless the rig tells the moments on these bodies and no others."""
+        """ConfigError unless the rig sends the moments on these bodies and no others."""
         if set(told) != set(self._bodies):
             raise ConfigError(
                 f"the rig's carriers are {', '.join(sorted(told)) or 'none'}", table="carrier",
@@ -120,7 +121,7 @@ class TurningBodies:
             )  # fmt: skip
 
     def step(self, last: StepMessage | None, message: StepMessage) -> dict[str, list[float]]:
-        """Advance all to the time of the message; what the rig is told of them."""
+        """Advance all to the time of the message; the numbers that the rig receives."""
         self.check(message.carrier)
         for name, body in self._bodies.items():
             # of a carrier with attitude the force comes with the moment about its origin, which it turns about

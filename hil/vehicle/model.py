@@ -1,6 +1,6 @@
 """Vehicle model beside the rig: longitudinal motion, air, grade, rolling resistance, brakes. Kind "road"; its process.
 
-The rig's powertrain holds the car's mass; this model owns the road. It tells the rig the active force F and the
+The rig's powertrain contains the mass of the car, and this model the road. It sends the rig the active force F and the
 holding capacity F_hold, and integrates the same motion itself from the tractive impulse the rig reports, as a check
 on the coupling:
 
@@ -47,11 +47,11 @@ class VehicleModel(RoadMotion):
         self._carriers: TurningBodies | None = (
             TurningBodies(config.carrier, config.integration.step_s) if config.carrier else None
         )
-        #: what the message before told of the carriers
+        #: the carriers in the previous message
         self._moments: dict[str, list[float]] = {}
 
     def asked_by_numbers(self) -> bool:
-        """There are no bodies that carry drivelines, and nobody has another `step`."""
+        """There are no bodies that carry drivelines, and no subclass replaces `step`."""
         return self._carriers is None and type(self).step is VehicleModel.step
 
     def start(self) -> None:

@@ -60,7 +60,7 @@ def serve(
     give_up_s: float = GIVE_UP_S,
     pair: int | None = None,
 ) -> dict[str, Any]:
-    """Serve the rig until it says bye, is silent for give_up_s, or told to stop; counts of model and link."""
+    """Serve the rig until it sends bye, is silent for give_up_s, or stop is set; counts of model and link."""
     stop = StopFlag(stop)
     model.start()
     try:

@@ -29,7 +29,7 @@ __all__ = ["PeerStats", "StateMessage", "StepMessage", "Vehicle", "VehicleSetup"
 
 @dataclass(frozen=True)
 class VehicleSetup:
-    """What a vehicle model is told before it is made."""
+    """What a vehicle model receives before it is made."""
 
     #: `start` of the rig file: the model's own file
     file: Path | None = None
@@ -73,7 +73,8 @@ class Vehicle(Protocol):
         ...
 
     def stop(self) -> PeerStats:
-        """End it, free everything; for the report what it lost (`losses`) and did (`told`). May be called twice."""
+        """End it and free everything. Returns what it lost (`losses`) and its own counts (`told`), for the report. May
+        be called twice."""
         ...
 
 

@@ -69,7 +69,7 @@ class Span:
     begin: float
     end: float
     role: str
-    #: written in it where there is room, and told under the cursor
+    #: written in it if it fits, and shown under the cursor
     text: str = ""
 
 

@@ -1,4 +1,4 @@
-"""A page on this computer only: loopback, and whoever asks must know the token.
+"""A page on this computer only: loopback, and every request needs the token.
 
 A wrong or missing token is 403, whatever the path. The Host header must be the loopback address itself, so that a name
 that another page resolves to it is refused, and a request that says where it comes from must come from the page.
@@ -41,7 +41,7 @@ class LocalHandler(BaseHTTPRequestHandler):
     timeout = 30
 
     def allowed(self) -> str | None:
-        """The path asked for, if whoever asks may; None: refused."""
+        """The requested path if the request is permitted; None: refused."""
         parts = urlsplit(self.path)
         token = parse_qs(parts.query).get("token", [""])[0]
         origin = self.headers.get("Origin")
@@ -89,4 +89,4 @@ class LocalHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are nobody's business, and their addresses hold the token."""
+        """Requests are not logged, because their addresses contain the token."""

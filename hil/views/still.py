@@ -1,4 +1,4 @@
-"""Figures as pictures, where somebody asks for them (SVG, PNG, PDF). Needs matplotlib (extra [report])."""
+"""Figures as pictures (SVG, PNG, PDF). Needs matplotlib (extra [report])."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOOK: Any = {
 
 
 class NoMatplotlib(TorqueloopError):
-    """A picture is asked for, and matplotlib is not installed."""
+    """A picture is requested, and matplotlib is not installed."""
 
 
 def _colour(role: str) -> str:

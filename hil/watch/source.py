@@ -1,7 +1,7 @@
 """A rig as the page sees it: telemetry and control channel of the rig -> events for browsers.
 
 Two threads: one passes telemetry on as it comes, at most RATE_HZ a second; the other asks the control channel for state
-and numbers. A browser that does not keep up misses events, it holds up nobody.
+and numbers. A browser that does not keep up misses events and delays no one else.
 """
 
 from __future__ import annotations

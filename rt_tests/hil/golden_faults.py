@@ -127,7 +127,7 @@ class Faulty(Golden):
 
     @property
     def cause(self) -> str:
-        return f"TCU_Pressure_1 of the control unit stayed away longer than its timeout (tick {self.latch})"
+        return f"TCU_Pressure_1 of the control unit did not arrive within its timeout (tick {self.latch})"
 
     def ramped(self, name: str) -> Array:
         """An input of the safe state: its value at latching, in a line to 0 within the ramp."""

@@ -340,7 +340,7 @@ def test_a_simulation_of_other_gearboxes_is_drawn(name: str, tmp_path: Path) -> 
     assert len(made["sets"]) == (3 if "6hp26" in name else 4)
     assert {c["name"] for c in made["couplings"]} == set("ABCDE")
     assert all(w["track"] >= 0 or w["shaft"] == "housing" for s in made["sets"] for w in s["wheels"])
-    with pytest.raises(ConfigError, match="does not hold its driveline"):
+    with pytest.raises(ConfigError, match="does not contain its driveline"):
         tl.animate(result, tmp_path / "b.html")
     with pytest.raises(ConfigError, match="fewer than two samples"):
         tl.animate(result, tmp_path / "b.html", line, from_s=5.0)

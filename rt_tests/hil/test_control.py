@@ -156,7 +156,7 @@ def test_stop_and_safe_over_the_channel(tmp_path):
         deadline = time.monotonic() + 10
         while not client.status()["safe"] and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert client.status()["cause"].startswith("asked for by the operator")
+        assert client.status()["cause"].startswith("requested by the operator")
     assert going.join().stats.safe_state.kind == "request"
     going = Running(DESK, tmp_path / "stop", 20.0)
     with going.client() as client:

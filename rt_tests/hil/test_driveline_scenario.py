@@ -102,7 +102,7 @@ def test_an_input_follows_its_table_until_a_step_moves_it(tmp_path: Path) -> Non
         ('[inputs]', '[driver]\nlever = "D"\n[inputs]', ["[driver] is for a rig"]),
         ('powertrain = "car_4hp22"', 'rig = "desk_4hp22"', ["[inputs] is for a driveline alone"]),
         ('powertrain = "car_4hp22"', '', ["a scenario is of a rig or of a driveline"]),
-        ('powertrain = "car_4hp22"', 'powertrain = "car_4hp22"\nset = { }', ["[scenario] set is written [set] now"]),
+        ('powertrain = "car_4hp22"', 'powertrain = "car_4hp22"\nset = { }', ["[scenario] set is now written [set]"]),
     ],
 )  # fmt: skip
 def test_mistakes_are_named(tmp_path: Path, old: str, new: str, said: list[str]) -> None:

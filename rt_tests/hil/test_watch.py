@@ -190,4 +190,4 @@ def test_in_a_browser(paced: Paced, tmp_path: Path) -> None:
         tab.get_by_role("button", name="Safe state").click()
         tab.get_by_role("button", name="Yes").click()
         until(lambda: tab.evaluate("!document.getElementById('cause').hidden"))
-        assert tab.inner_text("#state") == "safe state" and "asked for by the operator" in tab.inner_text("#cause")
+        assert tab.inner_text("#state") == "safe state" and "requested by the operator" in tab.inner_text("#cause")

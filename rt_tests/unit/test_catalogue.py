@@ -168,7 +168,7 @@ def test_the_page_of_monitors_has_the_instructions_that_were_counted() -> None:
     """Within the 5 % by which scripts/bench/step_baseline.py lets the stored counts differ from the present ones."""
     page = " ".join((ROOT / "docs/monitors.md").read_text().split())
     found = re.search(
-        r"they take (\d+) of its ([\d ]+) instructions at the start of a drive and (\d+) of ([\d ]+) in a shift", page
+        r"They take (\d+) of its ([\d ]+) instructions at the start of a drive and (\d+) of ([\d ]+) in a shift", page
     )
     assert found is not None
     told = [float(x.replace(" ", "")) for x in found.groups()]

@@ -123,7 +123,7 @@ def test_a_long_recording_that_is_gone_is_told(tmp_path: Path, monkeypatch: pyte
     signals = read_signals(tmp_path)
     file = sorted((tmp_path / "signals").iterdir())[-1]
     file.write_bytes(file.read_bytes()[:1000])
-    with pytest.raises(RecordingError, match="was cut off since it was opened"):
+    with pytest.raises(RecordingError, match="was truncated after it was opened"):
         signals["double"]
     shutil.rmtree(tmp_path / "signals")
     with pytest.raises(RecordingError, match="cannot be read any more"):

@@ -33,4 +33,4 @@ def test_names_and_commands_are_completed(typed: str, offered: str) -> None:
 def test_every_command_is_in_a_group_of_the_help() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
     groups = {name: getattr(command, "rich_help_panel", None) for name, command in commands.items()}
-    assert set(groups.values()) == {"Run", "Judge", "Model", "Bus and peers", "Machine"}, groups
+    assert set(groups.values()) == {"Run", "Judge", "Model", "Bus and participants", "Machine"}, groups

@@ -266,7 +266,7 @@ def test_a_change_of_gear_is_asked_for_by_its_line(old: str, new: str, w: float,
     s = seen("schedule", changed(old, new, w, pedal), schedule=SCHEDULE)
     assert s is not None and s.failed == (asked is not True)
     if s.failed:
-        what = "is no shift of the control unit" if asked is None else "is not asked for by the schedule"
+        what = "is not a shift of the control unit" if asked is None else "is not required by the schedule"
         assert s.text == f"{old}→{new} at 5.00 s {what}" and (s.first_s, s.worst) == (5.0, 1.0)
     # sensors tell no direction
     d = changed(old, new, w, pedal)
@@ -300,9 +300,9 @@ def test_a_ratio_that_the_speeds_only_cross_is_no_gear(first: Any, second: Any, 
 
 
 @pytest.mark.parametrize(("old", "new", "between_them", "wrong"), [
-    ("1", "3", (4.0, 12.0), ""), ("3", "1", (5.2, 12.0), ""), ("1", "3", (2.5, 12.0), "no shift"),
-    ("1", "3", (5.2, 13.0), "no shift"), ("3", "1", (5.6, 12.0), "no shift"), ("1", "2", (4.0, 13.0), ""),
-    ("2", "1", (4.0, 13.0), "no shift"),
+    ("1", "3", (4.0, 12.0), ""), ("3", "1", (5.2, 12.0), ""), ("1", "3", (2.5, 12.0), "not a shift"),
+    ("1", "3", (5.2, 13.0), "not a shift"), ("3", "1", (5.6, 12.0), "not a shift"), ("1", "2", (4.0, 13.0), ""),
+    ("2", "1", (4.0, 13.0), "not a shift"),
 ])  # fmt: skip
 def test_a_gear_between_that_was_asked_for_is_part_of_the_way(
     old: str, new: str, between_them: tuple[float, float], wrong: str
@@ -343,7 +343,7 @@ def test_the_first_three_wrong_shifts_are_told_and_how_many_more_there_are() -> 
     d = changed("1", "2", 100.0, 0.5)
     d.shifts = [Shift("1", "2", at, at + 0.5) for at in times]
     s = seen("schedule", d, schedule=SCHEDULE)
-    wanted = [f"1→2 at {at:.2f} s is not asked for by the schedule" for at in (3.0, 6.0, 9.0)]
+    wanted = [f"1→2 at {at:.2f} s is not required by the schedule" for at in (3.0, 6.0, 9.0)]
     assert s is not None and s.text == "; ".join([*wanted, "2 more"]) and (s.first_s, s.worst) == (3.0, 5.0)
 
 
@@ -413,7 +413,7 @@ def test_the_jerk_of_a_shift_counts_beyond_that_of_a_step_between_its_levels() -
     a = np.where(T > 4.2, 3.0, 1.0)
     s = seen("shift_jerk", drive(quality=[shaken, soft], bands=HELD, a=a), 130.0)
     assert s is not None and s.failed and s.worst == pytest.approx(250.0 - 51.7, abs=0.05) and s.first_s == 5.0
-    assert s.text == ("1→2 at 4.00 s shakes the car: the jerk comes to 250 m/s³, 198 m/s³ more than a step from the "
+    assert s.text == ("1→2 at 4.00 s shakes the car: the jerk reaches 250 m/s³, 198 m/s³ more than a step from the "
                       "old acceleration to the new one gives.")  # fmt: skip
     step = jerk(np.where(np.arange(2001) > 1000, 3.0, 1.0), 1e-3)
     assert step.max() == pytest.approx(51.7, rel=0.04)

@@ -105,7 +105,7 @@ def test_a_checkpoint_beyond_the_quota_is_refused(
 @pytest.mark.parametrize(
     ("head", "words"),
     [(b"tlcheck", "not a checkpoint"), (checkpoint.MAGIC[:-1] + b"9", "version 9; this program reads"),
-     (checkpoint.MAGIC, "cut off or changed")],
+     (checkpoint.MAGIC, "truncated or changed")],
 )  # fmt: skip
 def test_a_file_is_known_by_its_head(tmp_path: Path, head: bytes, words: str) -> None:
     (tmp_path / "a.tlc").write_bytes(head + b"\0" * 40)

@@ -45,17 +45,17 @@ SENTENCES = {
     "tie_up": "A+C work against each other at 4.00 s (the shift 3→4): the car decelerates by 6.5 m/s² more than the "
               "engine's torque explains.",
     "no_gear": "In D A+C are closed from 4.00 s on, which is no gear of box.",
-    "flare": "The shift 3→4 flares at 4.00 s: the turbine runs 6.5 rad/s above the lines of both gears.",
+    "flare": "The shift 3→4 flares at 4.00 s: the turbine runs 6.5 rad/s above the speeds that both gears give.",
     "hunting": "The gears hunt: at 4.00 s gear 2 is engaged once more, for the third time within seconds, with lever "
                "and pedals at rest.",
     "shift_time": "No gear is engaged from 2.50 s on (the shift 3→4), for 6.5 s under power.",
     "other_gear": "From 4.00 s on, the control unit reports 5, but 2 is engaged (A+C are closed).",
-    "skipped": "3 to 2 at 4.00 s leaves out a gear that was asked for.",
+    "skipped": "3 to 2 at 4.00 s leaves out a gear that was requested.",
     "slip": "Gear 2 slips from 4.00 s on: A+C are closed and do not hold (6.5 rad/s; C slips by 12 rad/s at 3.4 bar).",
-    "no_drive": f"In D the car is not driven from 1.00 s on although the pedal asks for it: {CLOSED}, which is 2.",
+    "no_drive": f"In D the car is not driven from 1.00 s on although the pedal requests it: {CLOSED}, which is 2.",
     "engine_speed": "The engine is turned 6.5 rad/s beyond its limit of 6000 1/min at 4.00 s, in gear 2.",
     "stall": "The engine is stalled at 4.00 s, in gear 2.",
-    "lock_up": "The converter was never locked, also not in gear 2 with the pedal at rest from 0.00 s on.",
+    "lock_up": "The converter was never locked, not even in gear 2 with the pedal at rest from 0.00 s on.",
     "park": "The control unit closes the park lock at 4.00 s while the car rolls at 6.5 m/s.",
     "unanswered": "A torque request from 3.50 s on is never acknowledged.",
     "late_answer": "The acknowledge comes later than the control unit waits: at 4.00 s it ends a torque request before "
@@ -100,7 +100,7 @@ def test_words_of_levers_gears_and_elements() -> None:
         0b011: "A+B are closed, which is no gear.", 0b110: "B+C are closed, which is 4.",
     }  # fmt: skip
     for closed, words in drives.items():
-        assert sentence("no_drive", closed=closed).endswith(f"asks for it: {words}"), closed
+        assert sentence("no_drive", closed=closed).endswith(f"requests it: {words}"), closed
     assert sentence("no_drive", closed=1, asked=3.0).endswith("A is closed, which drives nothing.")
     assert sentence("stall", gear=0).endswith("in neutral.") and sentence("stall", gear=-1).endswith("in gear R.")
     assert sentence("other_gear", told=UNKNOWN).startswith("From 4.00 s on, the control unit reports 4, but")

@@ -21,6 +21,9 @@ INSTEAD = {
     r"hear(s|d)": "receive",
     r"for want of": "because",
     r"cannot be told": "is not known",
+    r"tells?": "say, report, decide",
+    r"as above": "what is meant, in words",
+    r"all the same": "nevertheless",
 }
 #: names of checks, which stay
 NAMES = {"nobody else sends our CAN messages"}

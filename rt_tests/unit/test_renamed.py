@@ -77,10 +77,10 @@ def test_check_with_fix_mends_an_old_file(tmp_path: Path) -> None:
     path = old_file(tmp_path, OLD)
     assert CliRunner().invoke(app, ["check", str(path)]).exit_code == 2
     result = CliRunner().invoke(app, ["check", "--fix", str(path)])
-    assert result.exit_code == 0 and "today's names" in result.output, result.output
+    assert result.exit_code == 0 and "now has the present names" in result.output, result.output
     assert path.read_text() == migrated(OLD)
     again = CliRunner().invoke(app, ["check", "--fix", str(path)])
-    assert again.exit_code == 0 and "today's names" not in again.output
+    assert again.exit_code == 0 and "now has the present names" not in again.output
 
 
 def test_a_recording_with_names_of_before_reports(tmp_path: Path) -> None:

@@ -134,4 +134,4 @@ def test_inputs_are_replayed_up_to_the_first_hole() -> None:
     assert chunks([4, 5, 6]) == ([b"4", b"5", b"6"], [])
     assert chunks([4, 5, 7, 8]) == ([b"4", b"5"], ["inputs are missing after chunk 5: replayed up to there"])
     assert chunks([0, 1], closed=False) == (
-        [b"0", b"1"], ["the input recording has no end mark: replayed as far as it goes"])  # fmt: skip
+        [b"0", b"1"], ["the input recording has no end mark: replayed up to its end"])  # fmt: skip

@@ -1,9 +1,9 @@
-"""Peers of the virtual clock: run between the ticks, in lockstep, deterministic.
+"""Participants on the virtual clock: run between the ticks, in lockstep, deterministic.
 
 Before tick k (time t = k*T): the vehicle model is advanced exactly to t and its state is in the slot the tick reads;
 each control unit whose period begins at t gets the frames sent since its last step, by the rig or by another unit, and
 its answers are in the rings the tick reads. Same frames, same codec, same slots as on the real clock. Units that step
-at the same t do not hear each other before their next step, whatever their order.
+at the same t receive each other's frames at their next step, whatever their order.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class VirtualVehicle:
         self.residual: CouplingResidual = CouplingResidual()
         self._asked = -1
         self._every, self._force = every, MeanForce()
-        #: motion of the carriers as it was told last
+        #: last received motion of the carriers
         self._motion: list[float] = []
         if client is not None:
             self.residual, peer = client.residual, client.peer
@@ -58,7 +58,7 @@ class VirtualVehicle:
             self._quick = SlotExchange(parts.vehicle_out, parts.vehicle_in, peer, self.residual)
 
     def save(self) -> dict[str, Any] | None:
-        """State of the model, if it is one in this process that can tell."""
+        """State of the model, if it is in this process and can save it."""
         owner = getattr(self._step, "__self__", self._step)
         data = owner.save() if hasattr(owner, "save") else None
         return None if data is None else dict(data)
@@ -195,7 +195,7 @@ class VirtualUnit:
             self.pins.write(actuators)
 
     def save(self) -> dict[str, Any]:
-        """State of the unit (None: it cannot tell), the frames on their way to it, and what it holds at its pins."""
+        """State of the unit (None: it cannot save it), the frames on their way to it, and what it holds at its pins."""
         frames = [[f.can_id, f.data, f.flags, f.bus] for f in self.inbox]
         return {"state": self.unit.save(), "inbox": frames, "actuators": list(self.actuators)}
 
@@ -299,7 +299,7 @@ def run_virtual(
     between: Callable[[], int] | None = None,
 ) -> None:
     """Tick after tick as fast as the computer goes. `every` is called now and then (recorder, progress); `between`
-    before the peers of a tick, it tells the simulated tick that comes (checkpoints)."""
+    is called before the participants of a tick, and returns the simulated tick that comes (checkpoints)."""
     rig = parts.rig
     rig.begin(0)
     failed = False

@@ -101,7 +101,7 @@ class UnitPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class VehiclePlan(VehicleRows):
-    """The vehicle link: what the tick needs of it, and what its participant is told."""
+    """The vehicle link: what the tick needs of it, and what its participant receives."""
 
     #: ticks between two exchanges
     every: int

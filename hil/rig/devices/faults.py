@@ -37,7 +37,7 @@ INSULATION_OHM = 1e9
 WHOLE = 1e6
 #: XOR of a checksum that is to be wrong
 WRONG = 0xFF
-#: the brake that the vehicle is told, where a fault acts on its signal
+#: the brake that the vehicle receives, where a fault acts on its signal
 TOLD_BRAKE = "vehicle.brake"
 
 
@@ -208,7 +208,7 @@ class _Planner:
         if own in plan.compiled.input_names:
             return [FaultRow("input", spec.kind, self.model_input(own, "signal"), value=value)]
         if plan.vehicle is not None and slot == plan.vehicle.brake_slot and TOLD_BRAKE in plan.table:
-            # the vehicle is told the spoilt one from here on
+            # the vehicle receives the disturbed one from here on
             told = plan.table.slot(TOLD_BRAKE)
             plan.in_copies.append((slot, told, 1.0, 0.0))
             plan.vehicle = replace(plan.vehicle, brake_slot=told)

@@ -72,7 +72,7 @@ class Faults:
         return found
 
     def _windows(self) -> list[list[FaultWindow]]:
-        """By fault; of several rows the first tells."""
+        """By fault; the first of several rows counts."""
         assert self.table is not None
         first: dict[int, int] = {}
         at = 0

@@ -221,7 +221,7 @@ class IoCards(Device[IoTables]):
         return path if path.suffix not in SOURCES else compiled(path, (folder or Path()) / f"io_{name}.so", where)
 
     def setups(self, folder: Path, simulated: bool) -> dict[str, IoSetup]:
-        """What each device is told when it is opened; folder: of the run."""
+        """What each device receives when it is opened; folder: of the run."""
         found = {}
         for name, io in self.given.io.items():
             inputs = tuple(Channel(key, c.pin or key, c.unit, c.low, c.high) for key, c in io.inputs.items())

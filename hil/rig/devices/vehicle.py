@@ -56,7 +56,8 @@ class VehicleLink(Device[RigConfig]):
         return bool(getattr(self.rig.driveline.components.get(name), "attitude", False))
 
     def moved(self) -> list[str]:
-        """Wire the inputs of carriers that [inputs] does not name to what the vehicle tells; all of their inputs."""
+        """Connect the inputs of carriers that [inputs] does not name to the motion that the vehicle sends; all their
+        inputs."""
         found: list[str] = []
         components = self.rig.driveline.components
         for name in () if self.given.vehicle is None else self.given.vehicle.carriers:

@@ -4,8 +4,8 @@
 
 The map holds what the checkpoint belongs to (rig, digest of the model, signal names, sizes), the parameters that were
 changed, the image of the rig (signals, state of the kernel, impulse, counters of the bus, driver tables, limits, held
-signals, tick, hash) and, on the virtual clock, the state of the peers in the rig's process. Nothing is unpickled. A
-file of another version, rig or model is refused, and so is one that was cut off or changed.
+signals, tick, hash) and, on the virtual clock, the state of the participants in the rig's process. Nothing is
+unpickled. A file of another version, rig or model is refused, and so is one that was truncated or changed.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def read(path: Path) -> Checkpoint:
         raise CheckpointError(f"{path}: version {version}; this program reads {MAGIC[-1:].decode()}")
     body = data[head + 32 :]
     if hashlib.sha256(body).digest() != data[head : head + 32]:
-        raise CheckpointError(f"{path}: cut off or changed, the checksum is wrong")
+        raise CheckpointError(f"{path}: truncated or changed, the checksum is wrong")
     try:
         content = msgpack.unpackb(body, raw=False, strict_map_key=True, max_ext_len=0)
         checkpoint = Checkpoint(**content)

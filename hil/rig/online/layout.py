@@ -56,7 +56,7 @@ _PLACE = {"carrier": 0.0, "ring": 1.0}
 
 
 def layout(plan: RigPlan) -> Layout:
-    """The layout of a rig; without levers where its driveline has no gear sets that are told apart."""
+    """The layout of a rig; without levers if the gear sets of its driveline cannot be distinguished."""
     names = plan.table.names
     elements = [n.removesuffix(".mode") for n in names if n.endswith(".mode")]
     shown = {}

@@ -1,8 +1,8 @@
 """Taking and restoring checkpoints of a rig that runs, or is about to.
 
-On the real clock the tick takes its image and the peers go on as they are. On the virtual clock peers in the rig's
-process go back as well: the session's loop saves or loads them between two ticks, before they are asked for the tick
-that takes the image, so that a restored run goes the way the first one went, to the bit.
+On the real clock the tick takes its image, and the participants continue in their present state. On the virtual clock
+the participants in the rig's process return as well: the session's loop saves or loads them between two ticks, before
+the tick that takes the image, so that a restored run is equal to the first one, to the bit.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class Peers:
-    """The peers of the virtual clock, and the frames on their way to the control units."""
+    """The participants on the virtual clock, and the frames on their way to the control units."""
 
     def __init__(self, vehicle: VirtualVehicle | None, units: VirtualUnits) -> None:
         self._vehicle, self._units = vehicle, units
 
     def save(self) -> dict[str, Any]:
-        """State of all peers as plain data. Between two ticks."""
+        """State of all participants as plain data. Between two ticks."""
         return {"vehicle": self._vehicle.save() if self._vehicle else None, "units": self._units.save()}
 
     def load(self, data: dict[str, Any], where: str) -> dict[str, bool]:
-        """Back to the state saved in the checkpoint `where`; which peers went. Between two ticks."""
+        """Return to the state of the checkpoint `where`; the participants that returned. Between two ticks."""
         try:
             vehicle = {"vehicle": self._vehicle.load(data.get("vehicle"))} if self._vehicle else {}
             return {**vehicle, **self._units.load(data.get("units") or {})}
@@ -95,7 +95,8 @@ class Checkpoints:
 
     # --- jobs between two ticks of the virtual clock ----------------------------------------------------------------
     def between(self) -> int:
-        """Called by the session's loop before the peers of each tick: do what waits; the simulated tick that comes."""
+        """Called by the session's loop before the participants of each tick: do what waits; the simulated tick that
+        comes."""
         tick = self._rig.parts.rig.sim_tick
         if self._job is None or self._job[0] > tick:
             return tick
@@ -167,7 +168,7 @@ class Checkpoints:
         return {"name": name, "file": str(path.relative_to(rig.folder)), "tick": image.tick}
 
     def restore(self, name: str, at: int) -> dict[str, Any]:
-        """Go back to a checkpoint of this run: tick it goes on from, peers that went back."""
+        """Return to a checkpoint of this run: tick from which it continues, participants that returned."""
         self._check(name)
         if not os.path.isfile(self.path(name)):
             known = sorted(p.name.removesuffix(SUFFIX) for p in self.path(name).parent.glob(f"*{SUFFIX}"))
@@ -229,7 +230,7 @@ class Checkpoints:
         return (lambda: rig.accept(prepared) if prepared else None), job
 
     def _tell_vehicle(self, image: Image) -> None:
-        """What the vehicle is told before the first tick is the rig of the checkpoint. While no tick runs."""
+        """Before the first tick, the vehicle receives the rig of the checkpoint. While no tick runs."""
         vehicle, rig = self._rig.plan.vehicle, self._rig.parts.rig
         if vehicle is None or (self._real and rig.armed):
             return

@@ -235,7 +235,7 @@ class RigControl:
             return self.checkpoints.take(name, at)
 
     def restore(self, name: str, at: int = -1) -> dict[str, Any]:
-        """Go back to a checkpoint of this run: tick it goes on from, peers that went back."""
+        """Return to a checkpoint of this run: tick from which it continues, participants that returned."""
         with self._lock:
             self._check_time(at)
             return self.checkpoints.restore(name, at)

@@ -1,4 +1,4 @@
-"""What is checked of a rig beyond its own file before anything is started: its peers, and who sends what."""
+"""What is checked of a rig beyond its own file before anything is started: its participants, and who sends what."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from torqueloop.hil.vehicle.vehicle import make_vehicle
 
 
 def check_participants(plan: RigPlan) -> None:
-    """Have the kinds check the files of all peers, and see that no two nodes of a bus send the same identifier."""
+    """Let the kinds check the files of all participants, and check that no two nodes of a bus send the same
+    identifier."""
     vehicle = plan.config.vehicle
     if vehicle is not None and vehicle.started:
         make_vehicle(vehicle.kind, vehicle_setup(plan))

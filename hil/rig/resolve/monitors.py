@@ -40,7 +40,7 @@ def monitor_spec(path: Path, config: RigConfig, driveline: Driveline, compiled: 
                            "car" if config.vehicle is None else config.vehicle.car)  # fmt: skip
     tcu = _tcu(path, config)
     signals = dict(plain.signals)
-    # the pedal the control unit is told, before its scaling
+    # the pedal that the control unit receives, before its scaling
     told = (link.signal for key, link in config.outputs.items() if key.rpartition(".")[2] == "pedal")
     signals["pedal"] = next((name for name in told if name), "driver.pedal")
     signals["brake"] = config.vehicle.brake if config.vehicle is not None else "driver.brake"
@@ -174,7 +174,7 @@ def _told_pedals(config: RigConfig, databases: Mapping[str, CanDatabase]) -> lis
 
 def _actuators(config: RigConfig, databases: Mapping[str, CanDatabase], oil: HydraulicUnit | None) -> list[str]:
     """Pins of control units, and currents they send. One that serves a single shift element is left out: a gear that
-    is not driven needs no element, and of one that is driven the monitors of gears tell whether its elements close."""
+    is not driven needs no element, and of one that is driven the monitors of gears find whether its elements close."""
     found = [f"{name}.{pin}" for name, ecu in config.ecu.items() for pin in ecu.actuators]
     for bus, database in databases.items():
         front = f"{bus}." if len(databases) > 1 else ""

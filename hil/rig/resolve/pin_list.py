@@ -23,7 +23,7 @@ class WiredPin:
     device: str
     #: the driver's name of the pin
     pin: str
-    #: pin of the control unit's plug; "": not told
+    #: pin of the control unit's plug; "": not known
     plug: str
     #: INTO or FROM
     direction: str

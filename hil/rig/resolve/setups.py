@@ -1,4 +1,4 @@
-"""What the kinds of control units and vehicles are told of a rig."""
+"""What the kinds of control units and vehicles receive from a rig."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torqueloop.hil.vehicle.vehicle import VehicleSetup
 
 
 def ecu_setup(plan: RigPlan, unit: UnitPlan, folder: Path | None = None) -> EcuSetup:
-    """What a control unit is told before it is made. folder: of the run, for a log of its own."""
+    """What a control unit receives before it is made. folder: of the run, for a log of its own."""
     ecu = unit.config
     buses = []
     for name in unit.buses:
@@ -34,7 +34,7 @@ def ecu_setup(plan: RigPlan, unit: UnitPlan, folder: Path | None = None) -> EcuS
 
 
 def vehicle_setup(plan: RigPlan) -> VehicleSetup:
-    """What the vehicle model is told before it is made."""
+    """What the vehicle model receives before it is made."""
     v = plan.config.vehicle
     assert v is not None and plan.vehicle is not None
     file = None if v.start is None else _file(plan, "vehicle", v.start, "vehicles")

@@ -40,7 +40,7 @@ class Wiring:
         self.file: str = str(plan.path)
 
     def all(self) -> None:
-        """Everything, in the order in which a mistake is best told."""
+        """Everything, in the order in which mistakes are best reported."""
         self.inputs()
         self.outputs()
         for bus in self.plan.buses:

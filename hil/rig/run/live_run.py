@@ -55,7 +55,7 @@ class Pilot(Protocol):
 
 
 class StartError(TorqueloopError):
-    """A peer did not come up; nothing was armed."""
+    """A participant did not start; nothing was armed."""
 
 
 @dataclass
@@ -172,7 +172,7 @@ class LiveRun:
         self.peer_stats[name] = ended.stats
 
     def stolen(self, bus: str) -> str:
-        """The message of ours that somebody else has sent first on a bus, in words; empty: none."""
+        """The message of ours that another node has sent first on a bus, as text; empty: none."""
         source = self.gateways.get(bus) or self.parts.bus(bus).port
         found = None if source is None else source.stolen_id
         if found is None:

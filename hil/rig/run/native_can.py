@@ -15,14 +15,14 @@ from torqueloop.hil.can.raw_socket import open_raw
 from torqueloop.hil.rig.devices.device import BusPlan
 from torqueloop.hil.rig.run.live_run import LiveRun, StartError
 
-#: state of a controller as `ip` tells it -> can.state
+#: state of a controller as `ip` reports it -> can.state
 STATES = {"ERROR-ACTIVE": 0, "ERROR-WARNING": 1, "ERROR-PASSIVE": 2, "BUS-OFF": 3}
 #: messages taken in while listening, at most: a flooded bus must not hold up the start
 _LISTEN_MAX = 20_000
 
 
 def open_native(stack: ExitStack, run: LiveRun, bus: BusPlan) -> None:
-    """Open the socket of a bus and hand it to its port of the rig; StartError says what is missing."""
+    """Open the socket of a bus and give it to its port of the rig; StartError says what is missing."""
     can, database, port = bus.config, bus.database, run.parts.bus(bus.name).port
     assert port is not None
     try:

@@ -25,7 +25,7 @@ _SHOWN: tuple[tuple[str, Callable[[float], str]], ...] = (
 
 
 class Progress:
-    """Context manager; silent when switched off or when nobody looks (no terminal)."""
+    """Context manager; silent if it is switched off or there is no terminal."""
 
     def __init__(self, wanted: bool, plan: RigPlan, parts: RigParts, n_ticks: int) -> None:
         self._rig = parts.rig

@@ -1,5 +1,5 @@
-"""A run on the real clock: gateway, vehicle link and participants up, loop thread awake, peers heard; then armed and
-looked after.
+"""A run on the real clock: gateway, vehicle link and participants are started, the loop thread is awake, the
+participants have sent; then the rig is armed and supervised.
 
 Everything is entered on one ExitStack, in the order it is needed, and stopped in the reverse order, whatever happens.
 """
@@ -147,7 +147,7 @@ def _open_link(run: LiveRun) -> RigLink:
 
 
 def _listen_first(run: LiveRun, bus: BusPlan, peers: str) -> None:
-    """Nobody may be on the bus already who sends what this rig, or a control unit it will start, is to send."""
+    """No node may be on the bus that sends what this rig, or a control unit that it will start, is to send."""
     plan, parts, gateway = run.plan, run.parts.bus(bus.name), run.gateways.get(bus.name)
     name = gateway.port.name if gateway is not None else bus.place
     # the native port judges what it reads, the gateway has done so in its thread
@@ -188,7 +188,7 @@ def _take_free_ports(stack: ExitStack, run: LiveRun, peers: str) -> set[str]:
 
 
 def _claim(stack: ExitStack, bus: BusPlan) -> bool:
-    """The bus belongs to one rig of this computer: two that listen at the same time hear each other only when both
+    """The bus belongs to one rig of this computer: two that listen at the same time receive each other only if both
     have begun to send. The name is gone with the process, however it ends. False: another rig has it."""
     if not sys.platform.startswith("linux"):
         return True
@@ -243,7 +243,7 @@ def _wait_for_peers(run: LiveRun, loop: threading.Thread) -> None:
 
 
 def _wait_for_units(run: LiveRun, loop: threading.Thread, bus: BusPlan) -> None:
-    """Somebody must have been heard on a bus with control units, or with messages that must come."""
+    """A frame must have been received on a bus with control units, or with required messages."""
     units = [unit for unit in run.plan.units if bus.name in unit.buses]
     if not units and not bus.required:
         return

@@ -115,7 +115,7 @@ def replay(run_dir: Path | str, progress: Callable[[int], None] | None = None) -
     if rig_file is None or not os.path.isfile(run_dir / rig_file):
         raise ReplayError(f"{run_dir}: run.json names no rig file in config/; only runs of a rig can be replayed")
     if changed := changed_inputs(run_dir, info.inputs):
-        raise ReplayError(f"{run_dir}: {'; '.join(changed)}: this is not what the run was made of")
+        raise ReplayError(f"{run_dir}: {'; '.join(changed)}: these are not the files of the run")
     try:
         stream = Pieces.of(run_dir / "inputs")
     except RecordingError as error:
@@ -187,7 +187,7 @@ def _unbroken(stream: Pieces, result: ReplayResult) -> Iterator[bytes]:
         before = seq
         yield payload
     if not stream.closed:
-        result.remarks.append("the input recording has no end mark: replayed as far as it goes")
+        result.remarks.append("the input recording has no end mark: replayed up to its end")
 
 
 class _Comparison:

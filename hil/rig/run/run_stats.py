@@ -192,7 +192,7 @@ def _buses(plan: RigPlan, parts: RigParts, links: Links) -> dict[str, BusStats]:
 
 
 def _unheard(bus: Bus) -> str:
-    """A software bus on the loopback interface does not hear what python-can sends to its group by default."""
+    """A software bus on the loopback interface does not receive what python-can sends to its group by default."""
     if bus.interface != "udp_multicast" or bus.local_address != LOOPBACK:
         return ""
     remedy = 'the rig receives them with local_address = "0.0.0.0"'

@@ -77,7 +77,7 @@ class RunResult:
 class RunSpec:
     """How a rig is run: what is not in its file. A run shows nothing and writes no page unless it is asked to."""
 
-    #: "real" (deadlines) or "virtual" (lockstep, as fast as it goes)
+    #: "real" (deadlines) or "virtual" (lockstep, as fast as possible)
     clock: Literal["real", "virtual"] = "real"
     #: simulated time [s]; default: that of the rig file. From a checkpoint on it counts from there
     duration_s: float | None = None

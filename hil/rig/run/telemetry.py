@@ -97,11 +97,11 @@ class Telemetry(threading.Thread):
 
     @property
     def subscribed(self) -> bool:
-        """Somebody is there."""
+        """There is a subscriber."""
         return bool(self._subscribed)
 
     def _look(self) -> None:
-        """Who has come or gone: XPUB tells each subscription once, with a byte 1 or 0 in front."""
+        """New and ended subscriptions: XPUB reports each one once, with a byte 1 or 0 in front."""
         self._socket.wait(0)
         if self._starts != self._socket.starts:
             # its subscribers subscribe again

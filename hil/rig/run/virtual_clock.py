@@ -1,4 +1,4 @@
-"""A run on the virtual clock: peers in lockstep, as fast as the computer goes."""
+"""A run on the virtual clock: participants in lockstep, as fast as the computer can."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run_virtual_clock(
     pilot: Pilot | None = None,
     paced: bool = False,
 ) -> str:
-    """Run on the virtual clock; how it ended. paced: no faster than a clock on the wall, for a driver at the page."""
+    """Run on the virtual clock; how it ended. paced: no faster than real time, for a driver at the page."""
     c, plan = run.plan.config, run.plan
     with ExitStack() as stack:
         virtual_vehicle = _vehicle(stack, run, peers, vehicle)
@@ -114,7 +114,7 @@ def _wait_until(due_s: float) -> None:
 
 
 def _processes(run: LiveRun, units: VirtualUnits) -> list[int]:
-    """Process numbers of the peers that the rig has started and waits for."""
+    """Process numbers of the participants that the rig has started and waits for."""
     own = [unit.unit.process for unit in units.units if isinstance(unit.unit, ExternalUnit)]
     return [*(participant.process.pid for participant in run.participants.values()), *(pid for pid in own if pid)]
 

@@ -15,7 +15,7 @@ Reason = Annotated[str, Field(min_length=3, max_length=300)]
 
 
 class Monitors(ConfigTable):
-    """[monitors]: checks that every run passes without being asked for. They follow from the files of gearbox, car and
+    """[monitors]: checks that judge every run without any setting. They follow from the files of gearbox, car and
     rig (docs/monitors.md)."""
 
     #: Highest gear that the run must reach. "top" is the highest gear of the gearbox file; with "" no gear is required.

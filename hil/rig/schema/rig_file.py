@@ -191,7 +191,7 @@ class Record(ConfigTable):
     @model_validator(mode="after")
     def _of_the_bus(self) -> Record:
         if self.bus_formats and not self.bus:
-            raise BadValue("bus_formats = {value} is nothing without bus = true", key="bus_formats",
+            raise BadValue("bus_formats = {value} needs bus = true", key="bus_formats",
                            value=self.bus_formats)  # fmt: skip
         return self
 
@@ -256,10 +256,10 @@ class RigConfig(ConfigTable):
         if isinstance(data, dict):
             for key, new in OLD_TABLES.items():
                 if key in data:
-                    raise BadValue(f"[{key}] is written {new} now", key=key, value=None, allowed=new)
+                    raise BadValue(f"[{key}] is now written {new}", key=key, value=None, allowed=new)
             if isinstance(data.get("rig"), dict) and "powertrain" in data["rig"]:
                 value = data["rig"]["powertrain"]
-                raise BadValue("rig.powertrain is written plant.powertrain now", key="rig", value=value,
+                raise BadValue("rig.powertrain is now written plant.powertrain", key="rig", value=value,
                                allowed="[plant] powertrain = ...")  # fmt: skip
         return data
 
@@ -281,7 +281,7 @@ class RigConfig(ConfigTable):
         for name, ecu in self.ecu.items():
             for bus in self.buses_of(name):
                 if bus not in self.bus:
-                    raise BadValue("[ecu." + name + "] is on bus {value}, which is not there", key="ecu", value=bus,
+                    raise BadValue("[ecu." + name + "] is on bus {value}, which does not exist", key="ecu", value=bus,
                                    allowed=", ".join(self.bus))  # fmt: skip
             if ecu.bus is None and len(self.bus) != 1 and not (ecu.sensors or ecu.actuators):
                 raise BadValue(f"[ecu.{name}] does not say which bus it is on", key="ecu", value=None,
