@@ -316,6 +316,8 @@ def test_can_interface_down(can0: Path, tree: Tree) -> None:
         ({}, {"bitrate": 250_000}, "fail", "asks for 250000"),
         ({"restart_ms": 0}, {}, "note", "restart-ms 100"),
         ({}, {"bitrate": 500_000, "fd": True}, "ok", ""),
+        # of several the worst
+        ({"state": "BUS-OFF", "restart_ms": 0}, {}, "fail", "can restart`; the interface stays in bus-off"),
     ],
 )
 def test_can_state_and_rates(
