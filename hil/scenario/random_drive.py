@@ -227,8 +227,9 @@ def shrink(
         before = best.moves
         _drop_moves(best.moves, fails)
         for k in range(len(best.moves)):
-            for simpler in _simpler(best.moves[k]):
-                fails([*best.moves[:k], simpler, *best.moves[k + 1 :]])
+            # the simplest form that fails is kept, and then made simpler in its turn
+            while any(fails([*best.moves[:k], simpler, *best.moves[k + 1 :]]) for simpler in _simpler(best.moves[k])):
+                pass
     return best, runs
 
 

@@ -45,6 +45,10 @@ def test_the_file_of_a_sequence_drives_and_judges_as_the_sequence_was(tmp_path: 
     result = rd.SequenceResult(7, MOVES, failed, hills=((0.0, 5.0), (30.0, -8.0)))
     path = tmp_path / "again.toml"
     path.write_text(rd.scenario_text(drive, result, str(DESK)), encoding="utf-8")
+    own_table = path.read_text(encoding="utf-8").partition("[set]")[2].partition("\n[")[0]
+    assert [line.partition(" = ")[0] for line in own_table.split("\n") if line] == [
+        '"clock.substeps"', '"plant.set"', '"monitors.shift_hard.max_mps2"', '"vehicle.options.set"',
+    ], "the driver, the rig and the gates have tables of their own"  # fmt: skip
     made = load_scenario(path)
     assert made.rig == DESK.resolve() and made.name == "random_7" and made.info.checks == CHECKS
     own = {k: v for k, v in given.items() if not k.startswith("rig.")}
@@ -115,6 +119,28 @@ def test_simpler_moves_are_shorter_or_rounder(move: rd.Move, simpler: list[tuple
     assert [(dict(m.set)["pedal"], m.over_s, m.hold_s) for m in rd._simpler(move)] == simpler
     switched = rd.Move((("pedal", 0.44), ("kickdown", 0.0)), 0.0, 0.1)
     assert [dict(m.set)["kickdown"] for m in rd._simpler(switched)] == [0.0, 1.0, 0.0]
+
+
+def test_a_move_is_told_by_what_is_set_within_which_time_and_for_how_long() -> None:
+    assert [str(move) for move in MOVES] == [
+        "lever D, brake 0.0, 1.25 s", "pedal 0.4, kickdown 1.0 within 0.3 s, 3 s", "lever R, 0.125 s",
+    ]  # fmt: skip
+
+
+def test_no_sequence_that_is_tried_has_more_moves_than_the_first_and_the_simplest_that_fails_is_kept() -> None:
+    lengths: list[int] = []
+
+    def run(moves: Sequence[rd.Move]) -> rd.SequenceResult:
+        lengths.append(len(moves))
+        # it fails while the pedal is moved somewhere after the lever
+        words = [name for move in moves for name, _ in move.set]
+        failed = "lever" in words and "pedal" in words[words.index("lever") :]
+        return rd.SequenceResult(1, tuple(moves), {"gate": "no"} if failed else {})
+
+    best, runs = rd.shrink(rd.SequenceResult(1, MOVES, {"gate": "no"}), run)
+    assert runs == len(lengths) and max(lengths) <= len(MOVES)
+    assert [dict(move.set) for move in best.moves] == [dict(MOVES[0].set), {"pedal": 0.0, "kickdown": 0.0}]
+    assert [move.hold_s for move in best.moves] == [rd.SHORTEST_S] * 2 and best.moves[1].over_s == 0.0
 
 
 def scenario(tmp_path: Path, text: str) -> Any:
