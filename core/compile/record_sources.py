@@ -85,12 +85,12 @@ def sizes() -> str:
     """sizes.pxi: the sizes the step is written in; a precompiled step defines them as constants first."""
     names = [record.count for record in RECORDS] + ["n", "nhot", "nin", "nport"]
     out = [f"# {_HEAD}", "", "cdef extern from *:", '    """']
-    for name in names:
-        out += [f"    #ifndef TL_{name.upper()}", f"    #define TL_{name.upper()}(m) ((m)->{name})", "    #endif"]
-    for kind in ROW_CONSTANTS:
-        out += [f"    #ifndef TL_{kind.upper()}_ROW", f"    #define TL_{kind.upper()}_ROW(m, i) ((m)->{_row(kind)})"]
-        out.append("    #endif")
-    out.append('    """')
+    read_only = [record.count for record in RECORDS if record.kind in READ_ONLY]
+    out += [f"    #define TL_{name.upper()}(m) ((m)->{name})" for name in read_only]
+    out.append("    #ifndef TL_SIZED")
+    out += [f"    #define TL_{name.upper()}(m) ((m)->{name})" for name in names if name not in read_only]
+    out += [f"    #define TL_{kind.upper()}_ROW(m, i) ((m)->{_row(kind)})" for kind in ROW_CONSTANTS]
+    out += ["    #endif", '    """']
     out += [f"    int32_t TL_{name.upper()}(const tl_model* m) noexcept nogil" for name in names]
     out += [f"    int32_t TL_{kind.upper()}_ROW(const tl_model* m, int32_t i) noexcept nogil" for kind in ROW_CONSTANTS]
     return "\n".join([*out, ""])

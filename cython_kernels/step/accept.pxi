@@ -21,27 +21,18 @@ cdef double CUT_TOL_2 = 1e-5
 cdef double CUT_TOL_4 = 1e-4
 
 
-cdef inline double heat2(const tl_model* m, const tl_state* s, int32_t i, double x, tl_cvec w1) noexcept nogil:
-    """Heat of sliding element i up to the fraction x of a trial of two points, with the speeds w1 there."""
+cdef inline double slip_heat(const tl_model* m, const tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
+    """Heat of sliding element i up to the fraction x of the trial, with the speeds wm in the middle (three points) and w1 at the end
+    of the part taken."""
     cdef int32_t k = TL_FR_ROW(m, i)
-    return work2(-0.25 * x * s.h, x, s.now.w[k], w1[k], s.now.tau[i], s.end.tau[i])
-
-
-cdef inline double heat4(const tl_model* m, const tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1) noexcept nogil:
-    """The same for three points, with the speeds wm in the middle and w1 at the end of the part taken."""
-    cdef int32_t k = TL_FR_ROW(m, i)
-    cdef double t0 = s.now.tau[i], tm = s.em.tau[i], t1 = s.end.tau[i]
-    if x != 1.0:
-        tm = at(t0, s.em.tau[i], s.end.tau[i], 0.5 * x)
-        t1 = at(t0, s.em.tau[i], s.end.tau[i], x)
-    return -x * s.h * work4(s.now.w[k], wm[k], w1[k], t0, tm, t1)
+    return -work_on(m, s, four, k, x, wm[k], w1[k], s.now.tau[i], s.em.tau[i], s.end.tau[i])
 
 
 cdef inline double balance_heat(const tl_model* m, tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1, int32_t four,
                              double least) noexcept nogil:
     """Adds the heat of sliding element i to the balance, unless it is below 0; it or `least`, whichever is less. What is tied turns nothing
     into heat: its slip is rounding."""
-    cdef double heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
+    cdef double heat = slip_heat(m, s, i, x, wm, w1, four)
     if heat >= 0.0:
         s.e_fr[i] += heat
     elif heat < least and not s.tied[i]:
@@ -94,12 +85,12 @@ cdef int32_t take_back(const tl_model* m, tl_state* s, double x, const double* w
     cdef double heat
     for i in range(TL_NF(m)):
         if s.mode[i] & 1 and not pushes(s, i):
-            heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
+            heat = slip_heat(m, s, i, x, wm, w1, four)
             bad |= heat < -TOL_R * x * s.h * (fabs(s.now.tau[i]) + fabs(s.end.tau[i]) + (fabs(s.em.tau[i]) if four else 0.0)) and (
                 s.end.raw[i] >= 0.0)
     for i in range(TL_NF(m)):
         if s.mode[i] & 1:
-            heat = heat4(m, s, i, x, wm, w1) if four else heat2(m, s, i, x, w1)
+            heat = slip_heat(m, s, i, x, wm, w1, four)
             if bad:
                 s.e_fr[i] -= heat if heat > 0.0 else 0.0
             elif heat < 0.0 and pushes(s, i):
@@ -139,7 +130,7 @@ cdef int32_t brakes_drive(const tl_model* m, const tl_state* s) noexcept nogil:
     cdef int32_t i, k, p = TL_NTQ(m) + TL_NPOLY(m) + TL_NENG(m) + 2 * TL_NTC(m)
     for i in range(TL_NED(m)):
         k = m.ed[i].row
-        if work_on(m, s, k, 1.0, s.em.w[k], s.end.w[k], s.now.port[p + i], s.em.port[p + i], s.end.port[p + i]) > 0.0:
+        if work_on(m, s, 1, k, 1.0, s.em.w[k], s.end.w[k], s.now.port[p + i], s.em.port[p + i], s.end.port[p + i]) > 0.0:
             return 1
     return 0
 
@@ -161,13 +152,13 @@ cdef inline int32_t balance_works(const tl_model* m, tl_state* s, double x, int3
         return 1
     for i in range(TL_NPORT(m)):
         k = TL_PORT_ROW(m, i)
-        s.e_port[i] += work_on(m, s, k, x, wm[k], w1[k], p0[i], pm[i], p1[i]) if four else work2(q, x, w0[k], w1[k], p0[i], p1[i])
+        s.e_port[i] += work_on(m, s, four, k, x, wm[k], w1[k], p0[i], pm[i], p1[i])
     if not four and s.n_eased > 0:
         eased_works(m, s, x, w1)
     for i in range(TL_NLIN(m)):
         k = TL_LIN_ROW(m, i)
         if four:
-            s.e_lin[i] += m.lin[i].d * work_on(m, s, k, x, wm[k], w1[k], w0[k], s.em.w[k], s.end.w[k])
+            s.e_lin[i] += m.lin[i].d * work_on(m, s, 1, k, x, wm[k], w1[k], w0[k], s.em.w[k], s.end.w[k])
         else:
             s.e_lin[i] += q * m.lin[i].d * (w0[k] + w1[k]) * twice_mean(w0[k], s.end.w[k], x)
     if TL_NCON(m) > 0:

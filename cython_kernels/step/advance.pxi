@@ -163,7 +163,7 @@ cdef inline void begin_progress(const tl_model* m, tl_state* s, tl_progress* k, 
     # no ratio is asked for beyond its breakpoints, and the energy of joint shafts closes over whole trials
     k.own_length = moving(m) or TL_NJO(m) > 0
     if TL_NVG(m) > 0 and not moving(m):
-        next_ratios(m, s)
+        take_ratios(m, s)
     next_part(m, s, k)
     if TL_NJO(m) > 0 and s.hist[0] == HISTORY_HOLDS and k.end < 1.0:
         history_of_part(m, s, s.now.hs1, s.hs2, k.end)

@@ -4,7 +4,7 @@
 
 cdef extern from *:
     """
-    /* of a limit: what holds with so much of it is about to reach it. A guess to begin with, `slight` (shortened.pxi) is finer */
+    /* of a limit: what holds with so much of it is about to reach it. A guess to begin with, SLIGHT (shortened.pxi) is finer */
     #define TL_REACHED (1.0 - 1e-6)
     /* of a trial: cut beyond it, it has no rest whose trend says what follows */
     #define TL_TREND_TO (1.0 - 1e-6)
@@ -18,7 +18,7 @@ cdef extern from *:
 
 cdef inline double trend(double now, double end, double ahead) noexcept nogil:
     """Mean over the look-ahead of a quantity that is moving from `now` to `end`."""
-    return now + ahead * (end - now)
+    return now + ahead * (end - now) if ahead > 0.0 else now
 
 
 cdef inline int32_t likely_side(const tl_state* s, int32_t i) noexcept nogil:

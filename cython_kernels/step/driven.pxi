@@ -164,10 +164,7 @@ cdef void driven_balance(const tl_model* m, tl_state* s, double x, tl_cvec wm, t
     for d in range(TL_ND(m)):
         i = m.drv[d].fr
         k = m.fr[i].row
-        if four:
-            s.e_fr[i] -= work_on(m, s, k, x, wm[k], w1[k], s.now.tau[i], s.em.tau[i], s.end.tau[i])
-        else:
-            s.e_fr[i] -= work2(0.25 * x * s.h, x, s.now.w[k], w1[k], s.now.tau[i], s.end.tau[i])
+        s.e_fr[i] -= work_on(m, s, four, k, x, wm[k], w1[k], s.now.tau[i], s.em.tau[i], s.end.tau[i])
 
 
 cdef const double* free_inverse(const tl_model* m, tl_state* s, double ahead) noexcept nogil:

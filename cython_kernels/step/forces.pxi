@@ -51,22 +51,39 @@ cdef inline int32_t passes_steep(const tl_state* s, const tl_eval* e, int32_t ro
     return lo < hi and (s.now.w[row] < hi or e.w[row] < hi) and (s.now.w[row] > lo or e.w[row] > lo)
 
 
-cdef inline int32_t steep_resistance(const tl_model* m, const tl_eval* e, int32_t i) noexcept nogil:
-    return fabs(e.w[m.poly[i].row]) > m.poly[i].steep
+cdef inline int32_t steep_port(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t port) noexcept nogil:
+    """1 when the torque of a port is steep at the instant e, or at a speed between now and then."""
+    cdef int32_t i = port - TL_NTQ(m)
+    cdef int32_t[3] hint
+    cdef double pump, turbine
+    cdef int64_t steep = 0
+    if i < TL_NPOLY(m):
+        return i >= 0 and fabs(e.w[m.poly[i].row]) > m.poly[i].steep
+    i -= TL_NPOLY(m)
+    if i < TL_NENG(m):
+        return passes_steep(s, e, m.eng[i].row, m.eng[i].steep_lo, m.eng[i].steep_hi)
+    i -= TL_NENG(m)
+    if i < 2 * TL_NTC(m):
+        hint[0] = hint[1] = hint[2] = 0
+        i = i % TL_NTC(m)
+        converter_torques(m, i, e.w[m.tc[i].row_p], e.w[m.tc[i].row_t], hint, &pump, &turbine, &steep)
+        return steep != 0
+    i -= 2 * TL_NTC(m)
+    if i < TL_NED(m):
+        return 1
+    i -= TL_NED(m)
+    if i < TL_NCV(m):
+        return passes_steep(s, e, m.cv[i].row, m.cv[i].steep_lo, m.cv[i].steep_hi)
+    i -= TL_NCV(m)
+    return i < TL_NWD(m) and passes_steep(s, e, m.wd[i].row, m.wd[i].steep_lo, m.wd[i].steep_hi)
 
 
 cdef void watch_ports(const tl_model* m, tl_state* s, const tl_eval* e) noexcept nogil:
-    """Whether a port that may be steep is so, but for converters."""
-    cdef int32_t i
-    s.stiff |= TL_NED(m) > 0
-    for i in range(TL_NPOLY(m)):
-        s.stiff |= steep_resistance(m, e, i)
-    for i in range(TL_NENG(m)):
-        s.stiff |= passes_steep(s, e, m.eng[i].row, m.eng[i].steep_lo, m.eng[i].steep_hi)
-    for i in range(TL_NCV(m)):
-        s.stiff |= passes_steep(s, e, m.cv[i].row, m.cv[i].steep_lo, m.cv[i].steep_hi)
-    for i in range(TL_NWD(m)):
-        s.stiff |= passes_steep(s, e, m.wd[i].row, m.wd[i].steep_lo, m.wd[i].steep_hi)
+    """Whether a port that may be steep is so; converters have said so already."""
+    cdef int32_t port, first = TL_NTQ(m) + TL_NPOLY(m) + TL_NENG(m)
+    for port in range(TL_NPORT(m)):
+        if not first <= port < first + 2 * TL_NTC(m):
+            s.stiff |= steep_port(m, s, e, port)
 
 
 cdef inline double drag_torque(const tl_model* m, const tl_state* s, int32_t i, double w,

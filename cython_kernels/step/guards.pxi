@@ -6,7 +6,7 @@
 #   way to a stop                    find_contact          reach_ends: an impact
 #   branch of a loss                 find_branch           switch_branches
 #   regime of an idle controller     find_idle             choose_governors, at the start of each trial
-#   piece of a ratio over the speed  find_ratio            new_pieces
+#   piece of a ratio over the speed  find_ratio            ratios_now
 #   piece of a table over the speed  find_look_up          hold_look_ups, at the start of each trial
 #
 # Breakpoints that are known before the trial (pressures, ratios over an input) divide the step instead (next_break, advance.pxi).
@@ -50,7 +50,8 @@ cdef inline void switch_over(const tl_model* m, tl_state* s, double x, double th
     if TL_NLS(m) > 0:
         switch_branches(m, s, x)
     if moving(m):
-        new_pieces(m, s, theta)
+        ratios_now(m, s, theta)
+        take_ratios(m, s)
     for i in range(TL_NJO(m)):
         joint_now(m, s, i, theta)            # by the law: two points have what makes their means right
     each_capacity(m, s, s.now.w, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))

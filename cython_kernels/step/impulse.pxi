@@ -107,11 +107,11 @@ cdef void mean_acceleration(const tl_model* m, tl_state* s, const tl_pattern* p)
     """s.am = P (g - S ad) + ad."""
     cdef int32_t i, n = TL_N(m)
     if TL_ND(m) + TL_NVG(m) == 0:
-        far_matvec(p.P, n, n, s.g, s.am)
+        matvec(p.P, n, n, s.g, s.am)
         return
     for i in range(n):
         s.us[i] = s.g[i] - dot(p.S + i * n, s.ad, 0, n)
-    far_matvec(p.P, n, n, s.us, s.am)
+    matvec(p.P, n, n, s.us, s.am)
     for i in range(n):
         s.am[i] += s.ad[i]
 

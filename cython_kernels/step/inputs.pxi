@@ -21,33 +21,6 @@ cdef enum:
     IN_TORQUE = 2
 
 
-cdef extern from *:
-    """
-    /* 1: the same bits */
-    static inline int tl_same(const double* a, const double* b, int count)
-    {
-        uint64_t x, y, diff = 0;
-        int i;
-        for (i = 0; i < count; i++) {
-            memcpy(&x, a + i, 8);
-            memcpy(&y, b + i, 8);
-            diff |= x ^ y;
-        }
-        return diff == 0;
-    }
-
-    /* not 0: one of two numbers differs from its counterpart, or is none */
-    #ifdef __SSE2__
-    #include <emmintrin.h>
-    #define tl_two_differ(a, b) _mm_movemask_pd(_mm_cmpneq_pd(_mm_loadu_pd(a), _mm_loadu_pd(b)))
-    #else
-    #define tl_two_differ(a, b) (((a)[0] != (b)[0]) | ((a)[1] != (b)[1]))
-    #endif
-    """
-    int two_differ "tl_two_differ"(const double* a, const double* b) noexcept nogil
-    int same_bits "tl_same"(const double* a, const double* b, int count) noexcept nogil
-
-
 cdef inline int32_t shifts(const tl_model* m) noexcept nogil:
     """1 where a torque that jumps shifts the instant: its response is formed, and nothing but friction follows it."""
     return not staged(m) and TL_NTH(m) == 0 and TL_N(m) <= TL_FORMED
@@ -67,25 +40,15 @@ cdef inline void command(const tl_model* m, tl_state* s, int32_t i, double jump)
         history_jumps(s)
 
 
-cdef inline int32_t held_input(const tl_model* m, tl_state* s, int32_t i, double* chk) noexcept nogil:
-    """Takes over input i, if it has changed; what it acts on."""
-    if s.inp[i] == s.in_last[i]:
-        return 0
-    chk[0] += s.inp[i] - s.inp[i]
-    command(m, s, i, s.inp[i] - s.in_last[i])
-    s.in_last[i] = s.inp[i]
-    return m.in_direct[i]
-
-
 cdef inline int32_t held_inputs(const tl_model* m, tl_state* s, double* chk) noexcept nogil:
     """Takes over inputs that are held over the step; what they act on. chk: not 0 when one is not finite."""
-    cdef int32_t i = 0, acts = 0, nin = TL_NIN(m)
-    while i + 1 < nin:
-        if two_differ(s.inp + i, s.in_last + i):
-            acts |= held_input(m, s, i, chk) | held_input(m, s, i + 1, chk)
-        i += 2
-    if i < nin:
-        acts |= held_input(m, s, i, chk)
+    cdef int32_t i, acts = 0
+    for i in range(TL_NIN(m)):
+        if s.inp[i] != s.in_last[i]:
+            chk[0] += s.inp[i] - s.inp[i]
+            command(m, s, i, s.inp[i] - s.in_last[i])
+            s.in_last[i] = s.inp[i]
+            acts |= m.in_direct[i]
     return acts
 
 

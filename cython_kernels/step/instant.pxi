@@ -4,25 +4,13 @@
 
 cdef void now(const tl_model* m, tl_state* s, double theta) noexcept nogil:
     """Forces of the present instant into the state (after a jump of an input, or a fresh start)."""
-    cdef int32_t i, nf = TL_NF(m)
-    for i in range(TL_NACT(m)):
-        s.end.p[i] = s.now.p[i]
+    cdef int32_t i
     gather(m, s.now.u, s.now.w)
     gather(m, s.now.a, s.wa)
     choose_governors(m, s)
-    eval_forces(m, s, s.end, s.now.u, theta, s.xi)
-    for i in range(TL_NHOT(m)):
-        s.now.w[i] = s.end.w[i]
-    for i in range(TL_NPORT(m)):
-        s.now.port[i] = s.end.port[i]
+    eval_forces(m, s, s.now, s.now.u, theta, s.xi)
     for i in range(TL_NJO(m)):
         joint_jump(m, s, i, theta)
-    for i in range(nf):
-        s.now.cap_f[i] = s.end.cap_f[i]
-        s.now.cap_b[i] = s.end.cap_b[i]
-        s.now.lim_f[i] = s.end.lim_f[i]
-        s.now.lim_b[i] = s.end.lim_b[i]
-        s.now.raw[i] = s.end.raw[i]
 
 
 cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fresh) noexcept nogil:

@@ -279,8 +279,8 @@ cdef void joint_share4(const tl_model* m, const tl_state* s, int32_t i, const do
         o.bending += weight * j[p].bending
         fa[p] = -j[p].tau * j[p].b[0].g
         fb[p] = j[p].tau * j[p].b[1].g
-    o.work = (work_on(m, s, f.row_a, 1.0, j[1].wa, j[2].wa, fa[0], fa[1], fa[2])
-              + work_on(m, s, f.row_b, 1.0, j[1].wb, j[2].wb, fb[0], fb[1], fb[2]))
+    o.work = (work_on(m, s, 1, f.row_a, 1.0, j[1].wa, j[2].wa, fa[0], fa[1], fa[2])
+              + work_on(m, s, 1, f.row_b, 1.0, j[1].wb, j[2].wb, fb[0], fb[1], fb[2]))
     o.stored = 0.5 * f.c * (j[2].D - j[0].D) * (j[2].D + j[0].D)
 
 

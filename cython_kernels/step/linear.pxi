@@ -31,7 +31,7 @@ cdef inline void hold_now(const tl_model* m, const tl_pattern* q, const double* 
         for i in range(n):
             a[i] = dot(q.P0 + i * n, g, q.range[2 * n + 2 * i], q.range[2 * n + 2 * i + 1])
     else:
-        far_matvec(q.P0, n, n, g, a)
+        matvec(q.P0, n, n, g, a)
 
 
 cdef void held_torques(const tl_model* m, tl_state* s, const double* S, const double* g, const double* a,

@@ -174,17 +174,6 @@ cdef inline int32_t pieces_change(const tl_model* m, tl_state* s) noexcept nogil
     return 0
 
 
-cdef inline double beyond(const tl_piece* p, double bound, double way, const double* x, const double* by) noexcept nogil:
-    """Fraction of the trial at which the argument x/by, cubics both, goes beyond a bound, upward (way 1) or downward (-1). From a
-    breakpoint it leaves its piece for another one by rounding alone, since it goes the way of the piece that was chosen."""
-    cdef double g0 = way * (bound * by[0] - x[0]), found
-    if fabs(bound) >= UNLIMITED:
-        return NO_EVENT
-    g0 = 0.0 if fabs(g0) <= near_breakpoint(bound) * by[0] else g0
-    found = leaves(g0, way * (bound * by[1] - x[1]), way * (bound * by[2] - x[2]), way * (bound * by[3] - x[3]))
-    return NO_EVENT if g0 == 0.0 and found <= TOGETHER else found
-
-
 cdef double piece_end(const tl_model* m, const tl_state* s, const tl_piece* p) noexcept nogil:
     """Fraction of the trial at which an argument, which leaves its piece, does so."""
     cdef double[4] x
@@ -199,8 +188,8 @@ cdef double piece_end(const tl_model* m, const tl_state* s, const tl_piece* p) n
     by[0] = 1.0
     if p.over >= 0:
         row_polynomial(m, s, p.over, angle, by)
-    up = beyond(p, p.hi, 1.0, x, by)
-    down = beyond(p, p.lo, -1.0, x, by)
+    up = beyond(p.hi, 1.0, x, by)
+    down = beyond(p.lo, -1.0, x, by)
     return up if up < down else down
 
 

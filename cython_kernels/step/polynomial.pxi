@@ -110,7 +110,8 @@ cdef inline void lerp(tl_vec v0, tl_cvec vm, tl_cvec v1, int32_t count, double x
                 continue
             v0[i] = v0[i] + x * ((-3.0 * v0[i] + 4.0 * vm[i] - v1[i]) + x * (2.0 * v0[i] - 4.0 * vm[i] + 2.0 * v1[i]))
     else:
-        linear(v0, v1, count, x)
+        for i in range(count):
+            v0[i] = v0[i] + (v1[i] - v0[i]) * x
 
 
 cdef inline double at(double v0, double vm, double v1, double x) noexcept nogil:
@@ -133,10 +134,12 @@ cdef inline double work2(double quarter, double x, double w0, double w1, double 
     return quarter * twice_mean(f0, f1, x) * (w0 + w1)
 
 
-cdef inline double work_on(const tl_model* m, const tl_state* s, int32_t k, double x, double wm, double w1, double f0,
+cdef inline double work_on(const tl_model* m, const tl_state* s, int32_t four, int32_t k, double x, double wm, double w1, double f0,
                            double fm, double f1) noexcept nogil:
-    """Work along row k up to the fraction x of three points: f0, fm, f1 are the force at the points of the trial, wm, w1
-    the speeds in the middle and at the end of the part taken."""
+    """Work along row k up to the fraction x of a trial of two or (four) three points: f0, fm, f1 are the force at the points of the
+    trial, wm, w1 the speeds in the middle and at the end of the part taken."""
+    if not four:
+        return work2(0.25 * x * s.h, x, s.now.w[k], w1, f0, f1)
     if x != 1.0:
         return x * s.h * work4(s.now.w[k], wm, w1, f0, at(f0, fm, f1, 0.5 * x), at(f0, fm, f1, x))
     return s.h * work4(s.now.w[k], wm, w1, f0, fm, f1)

@@ -78,8 +78,8 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
         s.end.p[k] = end
         if four:
             s.em.p[k] = middle
-        # whether the trial leaves the pressure and the fill level as they are, to the bit
-        same = same_bits(&end, &p, 1) & same_bits(&middle, &p, 1)
+        # whether the trial leaves the pressure and the fill level as they are
+        same = end == p and middle == p
         if fills:
             same &= s.press[k].filling == 0.0 or (s.press[k].filling < 0.0 and s.fill[k] == 0.0)
         still = s.lists.still[k]
@@ -123,18 +123,8 @@ cdef inline void quiet_rows(const tl_model* m, const tl_state* s, tl_eval* e, do
         e.tau[i] = t
 
 
-cdef inline void place_torques(const tl_state* s, tl_eval* e, const double* tau) noexcept nogil:
-    """Torques of the elements that stick, in their order."""
-    cdef const int32_t* element = s.lists.sticking
-    cdef const int32_t* end = element + s.lists.n_sticking
-    while element < end:
-        e.tau[element[0]] = tau[0]
-        element += 1
-        tau += 1
-
-
 cdef inline int32_t still_stick(const tl_state* s, tl_eval* e, const double* tau) noexcept nogil:
-    """place_torques; 1 when none is beyond its limit."""
+    """Torques of the elements that stick, in their order; 1 when none is beyond its limit."""
     cdef const int32_t* element = s.lists.sticking
     cdef const int32_t* end = element + s.lists.n_sticking
     cdef int32_t hold = 1
@@ -151,7 +141,7 @@ cdef void quiet_steep(const tl_model* m, tl_state* s, int32_t stages, double* a,
     """Steep forces; accelerations go into a first, and those that follow into v."""
     memcpy(a, v, stages * TL_N(m) * sizeof(double))
     solve_rows(m, s, stages, 1, 0)
-    padded_matvec(s.lists.product, s.lists.rows, stages * TL_N(m), s.g, v)
+    matvec(s.lists.product, s.lists.rows, stages * TL_N(m), s.g, v)
 
 
 cdef inline int32_t quiet_motion(const tl_model* m, tl_state* s, int32_t uneven, int32_t four) noexcept nogil:
@@ -171,11 +161,11 @@ cdef inline int32_t quiet_motion(const tl_model* m, tl_state* s, int32_t uneven,
         quiet_rows(m, s, e, s.F, uneven)
         springs_at_end(m, s, h, h * h * (0.5 - m.beta))
         scatter(m, s.F, s.g)
-    padded_matvec(s.lists.product, s.lists.rows, stages * n, s.g, v)
+    matvec(s.lists.product, s.lists.rows, stages * n, s.g, v)
     if uneven and s.stiff:
         quiet_steep(m, s, stages, s.v2 if four else e.a, v)
     if four:
-        place_torques(s, s.em, v + 2 * n)
+        still_stick(s, s.em, v + 2 * n)
         hold = still_stick(s, e, v + 2 * n + s.lists.n_sticking)
         correct4(m, s, h, v)
         govern4(m, s)

@@ -108,7 +108,7 @@ cdef int32_t ratios_now(const tl_model* m, tl_state* s, double theta) noexcept n
 
 
 cdef void take_ratios(const tl_model* m, tl_state* s) noexcept nogil:
-    """The rows of the ratios found, and their pattern."""
+    """The rows of the ratios found, and their pattern: of the present instant, or (order 2) of the end of the step."""
     cdef int32_t d, moved = 0
     for d in range(TL_NVG(m)):
         if s.gears.next[d] != s.ratio[d]:
@@ -205,59 +205,52 @@ cdef double leaves(double g0, double g1, double g2, double g3) noexcept nogil:
     return NO_EVENT
 
 
+cdef double beyond(double bound, double way, const double* x, const double* by) noexcept nogil:
+    """Fraction of the trial at which the argument x/by, cubics both, goes beyond a bound, upward (way 1) or downward (-1). From a
+    breakpoint it leaves its piece for another one by rounding alone, since it goes the way of the piece that was chosen."""
+    cdef double g0 = way * (bound * by[0] - x[0]), found
+    if fabs(bound) >= UNLIMITED:
+        return NO_EVENT
+    g0 = 0.0 if fabs(g0) <= near_breakpoint(bound) * by[0] else g0
+    found = leaves(g0, way * (bound * by[1] - x[1]), way * (bound * by[2] - x[2]), way * (bound * by[3] - x[3]))
+    return NO_EVENT if g0 == 0.0 and found <= TOGETHER else found
+
+
 cdef double find_ratio(const tl_model* m, tl_state* s, double end) noexcept nogil:
     """Fraction of the trial at which a ratio over the speed leaves its piece, NO_EVENT if none does up to `end`."""
-    cdef int32_t d, k
-    cdef double first = NO_EVENT, x, v0, v1, v2, v3
-    cdef const tl_ratio* r
+    cdef int32_t d, c
+    cdef double first = NO_EVENT
+    cdef double[5] p
+    cdef double[4] v
+    cdef double[4] one
+    one[0], one[1], one[2], one[3] = 1.0, 0.0, 0.0, 0.0
     for d in range(TL_NVG(m)):
         if m.vg[d].kind != RATIO_SPEED:
             continue
-        r = &s.gears.now[d]
-        k = m.vg[d].row_a
-        v0 = r.sgn * row_dot(m, k, s.now.u)
-        v1 = r.sgn * s.h * row_dot(m, k, s.now.a)
-        v2 = r.sgn * 0.5 * s.h * row_dot(m, k, s.end.hs1)
-        v3 = r.sgn * s.h * row_dot(m, k, s.s2) / 3.0 if s.four else 0.0
-        if r.hi < UNLIMITED:
-            x = leaves(on_edge(r.hi - v0, r.hi), -v1, -v2, -v3)
-            first = x if x <= end and x < first else first
-        x = leaves(on_edge(v0 - r.lo, r.lo), v1, v2, v3)
-        first = x if x <= end and x < first else first
+        row_polynomial(m, s, m.vg[d].row_a, p, v)
+        for c in range(4):
+            v[c] = s.gears.now[d].sgn * v[c]
+        first = sooner(beyond(s.gears.now[d].hi, 1.0, v, one), first, end)
+        first = sooner(beyond(s.gears.now[d].lo, -1.0, v, one), first, end)
     return first
-
-
-cdef inline double on_edge(double g, double x) noexcept nogil:
-    """What is left to a breakpoint at x; as near to it as choose_piece sees as on it: 0."""
-    return 0.0 if fabs(g) <= near_breakpoint(x) else g
-
-
-cdef void new_pieces(const tl_model* m, tl_state* s, double theta) noexcept nogil:
-    """At an event: ratios of this instant, with the pieces that hold behind it."""
-    ratios_now(m, s, theta)
-    take_ratios(m, s)
 
 
 cdef void ratio_balance(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
     """Work of the gears up to the fraction x of a trial, as heat of opposite sign: rounding where their rows are held, and
     what the polynomial of the trial drifts from them between its points."""
-    cdef int32_t d, i
-    cdef double t0, tm, t1, work
-    cdef const tl_ratio* r
+    cdef int32_t d, i, a, b
+    cdef double t0, tm, t1
+    cdef const double* ratio
     for d in range(TL_NVG(m)):
         i = m.vg[d].fr
-        r = &s.gears.now[d]
+        a = m.vg[d].row_a
+        b = m.vg[d].row_b
+        ratio = s.gears.now[d].i
         t0 = s.now.tau[i]
+        tm = s.em.tau[i]
         t1 = s.end.tau[i]
-        if four:
-            tm = s.em.tau[i]
-            work = work_on(m, s, m.vg[d].row_a, x, wm[m.vg[d].row_a], w1[m.vg[d].row_a], t0, tm, t1)
-            work += work_on(m, s, m.vg[d].row_b, x, wm[m.vg[d].row_b], w1[m.vg[d].row_b], -s.ratio[d] * t0, -r.i[0] * tm,
-                            -r.i[1] * t1)
-        else:
-            work = work2(0.25 * x * s.h, x, s.now.w[m.vg[d].row_a], w1[m.vg[d].row_a], t0, t1)
-            work += work2(0.25 * x * s.h, x, s.now.w[m.vg[d].row_b], w1[m.vg[d].row_b], -s.ratio[d] * t0, -r.i[0] * t1)
-        s.e_fr[i] -= work
+        s.e_fr[i] -= work_on(m, s, four, a, x, wm[a], w1[a], t0, tm, t1) + work_on(
+            m, s, four, b, x, wm[b], w1[b], -s.ratio[d] * t0, -ratio[0] * tm, -ratio[1] * t1)
 
 
 cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
@@ -284,15 +277,3 @@ cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
             s.ratio[d] = i0
             changed = 1
     return changed
-
-
-cdef void next_ratios(const tl_model* m, tl_state* s) noexcept nogil:
-    """The rows of the end of the step, where the accelerations of the trial are found."""
-    cdef int32_t d, moved = 0
-    for d in range(TL_NVG(m)):
-        if s.gears.next[d] != s.ratio[d]:
-            s.ratio[d] = s.gears.next[d]
-            moved = 1
-    if moved:
-        set_ratio_rows(m, s)
-        s.pat = pattern_of(m, s)

@@ -105,47 +105,17 @@ cdef inline void add_law(tl_rows* p, int32_t kind, int32_t i, int32_t row, int32
     p.nl += 1
 
 
-cdef inline int32_t passes(const tl_state* s, int32_t stages, int32_t row, double lo, double hi) noexcept nogil:
-    """1 when a point of the trial is where a torque is steep."""
-    return passes_steep(s, s.end, row, lo, hi) or (stages == 2 and passes_steep(s, s.em, row, lo, hi))
-
-
-cdef inline int32_t steep_converter(const tl_model* m, const tl_eval* e, int32_t i) noexcept nogil:
-    """1 when the torques of a converter are steep at an instant."""
-    cdef int32_t[3] hint
-    cdef double pump, turbine
-    cdef int64_t steep = 0
-    hint[0] = hint[1] = hint[2] = 0
-    converter_torques(m, i, e.w[m.tc[i].row_p], e.w[m.tc[i].row_t], hint, &pump, &turbine, &steep)
-    return steep != 0
-
-
 cdef void find_steep_ports(const tl_model* m, tl_state* s, tl_rows* p) noexcept nogil:
-    """Laws of the ports that are steep at a point of the trial."""
-    cdef int32_t i, port = TL_NTQ(m), two = p.stages == 2
-    for i in range(TL_NPOLY(m)):
-        if steep_resistance(m, s.end, i) or (two and steep_resistance(m, s.em, i)):
-            add_law(p, OF_PORT, port + i, m.poly[i].row, port + i, FROM_START, 0)
-    port += TL_NPOLY(m)
-    for i in range(TL_NENG(m)):
-        if passes(s, p.stages, m.eng[i].row, m.eng[i].steep_lo, m.eng[i].steep_hi):
-            add_law(p, OF_PORT, port + i, m.eng[i].row, port + i, FROM_START, 0)
-    port += TL_NENG(m)
-    for i in range(TL_NTC(m)):
-        if steep_converter(m, s.end, i) or (two and steep_converter(m, s.em, i)):
-            add_law(p, OF_PORT, port + i, m.tc[i].row_p, port + i, FROM_START, 1)
-            add_law(p, OF_PORT, port + TL_NTC(m) + i, m.tc[i].row_t, port + TL_NTC(m) + i, FROM_START, -1)
-    port += 2 * TL_NTC(m)
-    for i in range(TL_NED(m)):
-        add_law(p, OF_PORT, port + i, m.ed[i].row, port + i, FROM_START if two else AT_MEAN, 0)
-    port += TL_NED(m)
-    for i in range(TL_NCV(m)):
-        if passes(s, p.stages, m.cv[i].row, m.cv[i].steep_lo, m.cv[i].steep_hi):
-            add_law(p, OF_PORT, port + i, m.cv[i].row, port + i, FROM_START, 0)
-    port += TL_NCV(m)
-    for i in range(TL_NWD(m)):
-        if passes(s, p.stages, m.wd[i].row, m.wd[i].steep_lo, m.wd[i].steep_hi):
-            add_law(p, OF_PORT, port + i, m.wd[i].row, port + i, FROM_START, 0)
+    """Laws of the ports that are steep at a point of the trial; both sides of a converter one behind the other."""
+    cdef int32_t port, pump, form, tc = TL_NTQ(m) + TL_NPOLY(m) + TL_NENG(m), ed = tc + 2 * TL_NTC(m)
+    for port in range(TL_NPORT(m)):
+        pump = tc <= port < tc + TL_NTC(m)
+        if (tc <= port < ed and not pump) or not (steep_port(m, s, s.end, port) or (p.stages == 2 and steep_port(m, s, s.em, port))):
+            continue
+        form = AT_MEAN if ed <= port < ed + TL_NED(m) and p.stages == 1 else FROM_START
+        add_law(p, OF_PORT, port, TL_PORT_ROW(m, port), port, form, pump)
+        if pump:
+            add_law(p, OF_PORT, port + TL_NTC(m), TL_PORT_ROW(m, port + TL_NTC(m)), port + TL_NTC(m), form, -1)
 
 
 cdef int32_t find_laws(const tl_model* m, tl_state* s, tl_rows* p, int32_t steep) noexcept nogil:

@@ -16,9 +16,9 @@ cdef double NARROW = 2.3e-16
 cdef double REGIME_TOL = 1e-6
 
 
-#: rad/s or m/s, where the step resolves its springs: a slip has come to zero (slip_left)
+#: rad/s or m/s, where the step resolves its springs: a slip has come to zero
 cdef double SLIP_LEFT = 1e4 * TOL_R
-#: of the limits of an element at rest: its torque has reached them (slight). To rounding where the step does not resolve springs,
+#: of the limits of an element at rest: its torque has reached them. To rounding where the step does not resolve springs,
 #: whose torques swing with every length; else a tenth of what counts as reached (REACHED, decide.pxi)
 cdef double SLIGHT_UNRESOLVED = 1e-12
 cdef double SLIGHT = 1e-7
@@ -115,25 +115,6 @@ cdef int32_t left_regime(const tl_model* m, tl_state* s) noexcept nogil:
     return 0
 
 
-cdef inline double slip_left(const tl_model* m) noexcept nogil:
-    """How much of a slip may be left at the end of a trial that brings it to zero; it is taken out by projection then,
-    which is an impulse that friction must be able to give where the step does not resolve springs, and else nothing: a
-    slip of ten thousand times its rounding counts as come to zero: what is left out of the time is made up for by the
-    impulse, to the second order."""
-    return TOL_R if m.stiff_cut else SLIP_LEFT
-
-
-cdef inline double slight(const tl_model* m) noexcept nogil:
-    """Of the limits of an element at rest: how near to them its torque must be at an event. What is held with so much less
-    counts as having reached its limit (`reaches`, decide.pxi)."""
-    return SLIGHT_UNRESOLVED if m.stiff_cut else SLIGHT
-
-
-cdef inline double slight_torque(const tl_model* m, tl_state* s) noexcept nogil:
-    """The same where the limit says nothing: of all torques."""
-    return torque_rounding(m, s) * (1.0 if m.stiff_cut else SLIGHT_ROUNDINGS)
-
-
 cdef struct tl_search:
     double lo              # trials up to here end before the event: margin f_lo > 0
     double f_lo
@@ -212,13 +193,9 @@ cdef struct tl_stop:
 
 
 cdef inline void keep_longer(const tl_model* m, tl_state* s) noexcept nogil:
-    """The ends of the longer trial into s.ex; its acceleration, which says nothing where springs are not resolved."""
-    cdef int32_t n = TL_N(m), nf = TL_NF(m)
-    memcpy(s.ex.port, s.end.port, TL_NPORT(m) * sizeof(double))
-    memcpy(s.ex.cap_f, s.end.cap_f, nf * sizeof(double))
-    memcpy(s.ex.cap_b, s.end.cap_b, nf * sizeof(double))
-    memcpy(s.ex.lim_f, s.end.lim_f, nf * sizeof(double))
-    memcpy(s.ex.lim_b, s.end.lim_b, nf * sizeof(double))
+    """The forces at the end of the longer trial into s.ex; its acceleration, which says nothing where springs are not resolved."""
+    cdef int32_t n = TL_N(m)
+    memcpy(forces_of(s.ex), forces_of(s.end), (TL_NPORT(m) + 6 * TL_NF(m)) * sizeof(double))
     if m.stiff_cut:
         forget_history(m, s)
     else:
@@ -235,10 +212,13 @@ cdef inline double small_margin(const tl_model* m, tl_state* s, int32_t el) noex
     if el >= TL_NF(m):
         return AT_EDGE * contact_size(m, s, el - TL_NF(m))
     if s.mode[el] != MODE_STUCK:
-        return slip_left(m)
+        # (what is left is taken out by projection: an impulse that friction must be able to give)
+        return TOL_R if m.stiff_cut else SLIP_LEFT
     # of what blocks one way without limit only the other way counts, and there its limit may be 0
     limits = fabs(s.end.lim_b[el]) + fabs(s.end.lim_f[el])
-    return slight(m) * limits if limits < NO_LIMIT else slight_torque(m, s)
+    if limits < NO_LIMIT:
+        return (SLIGHT_UNRESOLVED if m.stiff_cut else SLIGHT) * limits
+    return torque_rounding(m, s) * (1.0 if m.stiff_cut else SLIGHT_ROUNDINGS)
 
 
 cdef inline void find_stop(const tl_model* m, tl_state* s, double x, tl_stop* q) noexcept nogil:
@@ -408,18 +388,8 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     s.part = part
     s.h = part * m.h
     bring_to_rest(m, s)
-    trend_of_longer(m, s)
+    memcpy(forces_of(s.end), forces_of(s.ex), (TL_NPORT(m) + 6 * TL_NF(m)) * sizeof(double))
     return x
-
-
-cdef void trend_of_longer(const tl_model* m, tl_state* s) noexcept nogil:
-    """The ends of the trial from which accept_shortened began, as the trend for a decision."""
-    cdef int32_t nf = TL_NF(m)
-    memcpy(s.end.port, s.ex.port, TL_NPORT(m) * sizeof(double))
-    memcpy(s.end.cap_f, s.ex.cap_f, nf * sizeof(double))
-    memcpy(s.end.cap_b, s.ex.cap_b, nf * sizeof(double))
-    memcpy(s.end.lim_f, s.ex.lim_f, nf * sizeof(double))
-    memcpy(s.end.lim_b, s.ex.lim_b, nf * sizeof(double))
 
 
 cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:

@@ -2,100 +2,38 @@
 
 cdef extern from *:
     """
-    #ifndef TL_NF
-    #define TL_NF(m) ((m)->nf)
-    #endif
-    #ifndef TL_NLIN
-    #define TL_NLIN(m) ((m)->nlin)
-    #endif
-    #ifndef TL_NTQ
-    #define TL_NTQ(m) ((m)->ntq)
-    #endif
-    #ifndef TL_NPOLY
-    #define TL_NPOLY(m) ((m)->npoly)
-    #endif
-    #ifndef TL_NENG
-    #define TL_NENG(m) ((m)->neng)
-    #endif
-    #ifndef TL_NTC
-    #define TL_NTC(m) ((m)->ntc)
-    #endif
-    #ifndef TL_NACT
-    #define TL_NACT(m) ((m)->nact)
-    #endif
-    #ifndef TL_NLS
-    #define TL_NLS(m) ((m)->nls)
-    #endif
-    #ifndef TL_NCON
-    #define TL_NCON(m) ((m)->ncon)
-    #endif
-    #ifndef TL_NST
-    #define TL_NST(m) ((m)->nst)
-    #endif
-    #ifndef TL_ND
-    #define TL_ND(m) ((m)->nd)
-    #endif
-    #ifndef TL_NVG
-    #define TL_NVG(m) ((m)->nvg)
-    #endif
-    #ifndef TL_NED
-    #define TL_NED(m) ((m)->ned)
-    #endif
-    #ifndef TL_NCV
-    #define TL_NCV(m) ((m)->ncv)
-    #endif
-    #ifndef TL_NWD
-    #define TL_NWD(m) ((m)->nwd)
-    #endif
-    #ifndef TL_NLU
     #define TL_NLU(m) ((m)->nlu)
-    #endif
-    #ifndef TL_NBO
-    #define TL_NBO(m) ((m)->nbo)
-    #endif
-    #ifndef TL_NJO
-    #define TL_NJO(m) ((m)->njo)
-    #endif
-    #ifndef TL_NPS
-    #define TL_NPS(m) ((m)->nps)
-    #endif
-    #ifndef TL_NRX
-    #define TL_NRX(m) ((m)->nrx)
-    #endif
-    #ifndef TL_NTH
-    #define TL_NTH(m) ((m)->nth)
-    #endif
-    #ifndef TL_NTHG
-    #define TL_NTHG(m) ((m)->nthg)
-    #endif
-    #ifndef TL_NTHS
-    #define TL_NTHS(m) ((m)->nths)
-    #endif
-    #ifndef TL_NTE
     #define TL_NTE(m) ((m)->nte)
-    #endif
-    #ifndef TL_NOUT
     #define TL_NOUT(m) ((m)->nout)
-    #endif
-    #ifndef TL_N
+    #ifndef TL_SIZED
+    #define TL_NF(m) ((m)->nf)
+    #define TL_NLIN(m) ((m)->nlin)
+    #define TL_NTQ(m) ((m)->ntq)
+    #define TL_NPOLY(m) ((m)->npoly)
+    #define TL_NENG(m) ((m)->neng)
+    #define TL_NTC(m) ((m)->ntc)
+    #define TL_NACT(m) ((m)->nact)
+    #define TL_NLS(m) ((m)->nls)
+    #define TL_NCON(m) ((m)->ncon)
+    #define TL_NST(m) ((m)->nst)
+    #define TL_ND(m) ((m)->nd)
+    #define TL_NVG(m) ((m)->nvg)
+    #define TL_NED(m) ((m)->ned)
+    #define TL_NCV(m) ((m)->ncv)
+    #define TL_NWD(m) ((m)->nwd)
+    #define TL_NBO(m) ((m)->nbo)
+    #define TL_NJO(m) ((m)->njo)
+    #define TL_NPS(m) ((m)->nps)
+    #define TL_NRX(m) ((m)->nrx)
+    #define TL_NTH(m) ((m)->nth)
+    #define TL_NTHG(m) ((m)->nthg)
+    #define TL_NTHS(m) ((m)->nths)
     #define TL_N(m) ((m)->n)
-    #endif
-    #ifndef TL_NHOT
     #define TL_NHOT(m) ((m)->nhot)
-    #endif
-    #ifndef TL_NIN
     #define TL_NIN(m) ((m)->nin)
-    #endif
-    #ifndef TL_NPORT
     #define TL_NPORT(m) ((m)->nport)
-    #endif
-    #ifndef TL_PORT_ROW
     #define TL_PORT_ROW(m, i) ((m)->port_row[i])
-    #endif
-    #ifndef TL_FR_ROW
     #define TL_FR_ROW(m, i) ((m)->fr[i].row)
-    #endif
-    #ifndef TL_LIN_ROW
     #define TL_LIN_ROW(m, i) ((m)->lin[i].row)
     #endif
     """

@@ -65,39 +65,8 @@ cdef extern from *:
     typedef double* __restrict tl_vec;
     typedef const double* __restrict tl_cvec;
 
-    /* y (rows) = A x, A stored by columns. Every y[i] is summed over j in order, whatever the blocking: same bits. */
-    static inline __attribute__((always_inline)) void tl_matvec(const double* __restrict A, int rows, int cols, const double* __restrict x,
-                                 double* __restrict y)
-    {
-        int i = 0, j;
-        for (; i + 4 <= rows; i += 4) {
-            double a0 = 0.0, a1 = 0.0, a2 = 0.0, a3 = 0.0;
-            const double* c = A + i;
-            for (j = 0; j < cols; j++, c += rows) {
-                const double xj = x[j];
-                a0 += c[0] * xj; a1 += c[1] * xj; a2 += c[2] * xj; a3 += c[3] * xj;
-            }
-            y[i] = a0; y[i + 1] = a1; y[i + 2] = a2; y[i + 3] = a3;
-        }
-        for (; i + 2 <= rows; i += 2) {
-            double a0 = 0.0, a1 = 0.0;
-            const double* c = A + i;
-            for (j = 0; j < cols; j++, c += rows) {
-                const double xj = x[j];
-                a0 += c[0] * xj; a1 += c[1] * xj;
-            }
-            y[i] = a0; y[i + 1] = a1;
-        }
-        for (; i < rows; i++) {
-            double a0 = 0.0;
-            const double* c = A + i;
-            for (j = 0; j < cols; j++, c += rows) a0 += c[0] * x[j];
-            y[i] = a0;
-        }
-    }
-
-    /* y (rows) = A x for rows a multiple of TL_LANES (TL_WIDTH here), A stored by columns: sums as above, in every width of registers.
-       With AVX where the processor has it: it multiplies and adds as SSE2 does, only more at a time. */
+    /* y (rows) = A x, A stored by columns. Every y[i] is summed over j in order, in every width of registers: the same bits.
+       AVX, where the processor has it, multiplies and adds as SSE2 does, only more at a time. */
     #define TL_WIDTH 4
     typedef double tl_lanes __attribute__((vector_size(8 * TL_WIDTH), aligned(8)));
 
@@ -122,6 +91,11 @@ cdef extern from *:
         TL_LANES_AT_A_TIME(3)
         TL_LANES_AT_A_TIME(2)
         TL_LANES_AT_A_TIME(1)
+        for (; i < rows; i++) {
+            double sum = 0.0;
+            for (j = 0; j < cols; j++) sum += A[j * rows + i] * x[j];
+            y[i] = sum;
+        }
     }
 
     static __attribute__((noinline)) void tl_matvec_plain(const double* A, int rows, int cols, const double* x, double* y)
@@ -129,27 +103,8 @@ cdef extern from *:
         tl_lanes_matvec(A, rows, cols, x, y);
     }
 
-    /* v (count) += x (v1 - v), as one would write it */
-    static inline __attribute__((always_inline)) void tl_lanes_lerp(double* v, const double* v1, int count, double x)
-    {
-        int i = 0;
-        for (; i + TL_WIDTH <= count; i += TL_WIDTH) {
-            tl_lanes* to = (tl_lanes*)(v + i);
-            *to = *to + (*(const tl_lanes*)(v1 + i) - *to) * x;
-        }
-        for (; i < count; i++) v[i] = v[i] + (v1[i] - v[i]) * x;
-    }
-
-    static __attribute__((noinline)) void tl_lerp_plain(double* v, const double* v1, int count, double x)
-    {
-        tl_lanes_lerp(v, v1, count, x);
-    }
-
-    typedef void (*tl_lerp_fn)(double*, const double*, int, double);
-    static tl_lerp_fn tl_lerp = tl_lerp_plain;
-
     typedef void (*tl_matvec_fn)(const double*, int, int, const double*, double*);
-    static tl_matvec_fn tl_padded_matvec = tl_matvec_plain;
+    static tl_matvec_fn tl_matvec = tl_matvec_plain;
 
     /* the same of a lock pattern, whose sizes a precompiled step knows: all in one straight line there */
     #ifdef TL_SIZED
@@ -162,7 +117,7 @@ cdef extern from *:
     static tl_pattern_fn tl_pattern_product = tl_pattern_plain;
     #define tl_pattern_matvec(A, rows, cols, x, y) tl_pattern_product(A, x, y)
     #else
-    #define tl_pattern_matvec(A, rows, cols, x, y) tl_padded_matvec(A, rows, cols, x, y)
+    #define tl_pattern_matvec(A, rows, cols, x, y) tl_matvec(A, rows, cols, x, y)
     #endif
     #if defined(__x86_64__) && defined(__GNUC__)
     #ifdef TL_SIZED
@@ -176,34 +131,19 @@ cdef extern from *:
         tl_lanes_matvec(A, rows, cols, x, y);
     }
 
-    static __attribute__((noinline, target("avx"))) void tl_lerp_avx(double* v, const double* v1, int count, double x)
-    {
-        tl_lanes_lerp(v, v1, count, x);
-    }
-
     __attribute__((constructor)) static void tl_choose_width(void)
     {
         __builtin_cpu_init();
         if (__builtin_cpu_supports("avx")) {
-            tl_padded_matvec = tl_matvec_avx;
-            tl_lerp = tl_lerp_avx;
+            tl_matvec = tl_matvec_avx;
             #ifdef TL_SIZED
             tl_pattern_product = tl_pattern_avx;
             #endif
         }
     }
     #endif
-
-    /* the same for places that are not in every step */
-    static __attribute__((noinline)) void tl_far_matvec(const double* A, int rows, int cols, const double* x, double* y)
-    {
-        tl_matvec(A, rows, cols, x, y);
-    }
     """
     ctypedef double* tl_vec
     ctypedef const double* tl_cvec
-    void padded_matvec "tl_padded_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
     void pattern_matvec "tl_pattern_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
-    void linear "tl_lerp"(double* v, const double* v1, int count, double x) noexcept nogil
-    void far_matvec "tl_far_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
     void matvec "tl_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil

@@ -231,7 +231,7 @@ cdef void held4(const tl_model* m, tl_state* s) noexcept nogil:
     cdef const double* A4 = s.pat.A4
     cdef double rest
     if n <= TL_FORMED:
-        far_matvec(s.pat.T4, 2 * nf, 2 * n, s.g, s.held_tau)
+        matvec(s.pat.T4, 2 * nf, 2 * n, s.g, s.held_tau)
     elif TL_NLIN(m) == 0:
         held_torques(m, s, m.M, s.g, s.v2, s.held_tau)
         held_torques(m, s, m.M, s.g + n, s.v2 + n, s.held_tau + nf)
