@@ -41,11 +41,14 @@ cdef inline void command(const tl_model* m, tl_state* s, int32_t i, double jump)
 
 
 cdef inline int32_t held_inputs(const tl_model* m, tl_state* s, double* chk) noexcept nogil:
-    """Takes over inputs that are held over the step; what they act on. chk: not 0 when one is not finite."""
+    """Takes over inputs that are held over the step; what they act on. chk: not 0 when one is not finite, which is not taken over,
+    so that the next step sees it, too."""
     cdef int32_t i, acts = 0
+    if memcmp(s.inp, s.in_last, TL_NIN(m) * sizeof(double)) == 0:
+        return 0
     for i in range(TL_NIN(m)):
-        if s.inp[i] != s.in_last[i]:
-            chk[0] += s.inp[i] - s.inp[i]
+        chk[0] += s.inp[i] - s.inp[i]
+        if s.inp[i] != s.in_last[i] and chk[0] == 0.0:
             command(m, s, i, s.inp[i] - s.in_last[i])
             s.in_last[i] = s.inp[i]
             acts |= m.in_direct[i]

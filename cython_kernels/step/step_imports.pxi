@@ -4,7 +4,7 @@
 
 from libc.math cimport atan2, ceil, cos, exp, fabs, sin, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from torqueloop.cython_kernels.locks.locks cimport (
     NO_LIMIT, PATIENCE, RATE_ROUNDING, TORQUE_ROUNDING, boxed_solve, cut_pattern, force_slack, lu_solve,
