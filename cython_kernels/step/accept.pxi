@@ -138,7 +138,6 @@ cdef int32_t brakes_drive(const tl_model* m, const tl_state* s) noexcept nogil:
 cdef inline int32_t balance_works(const tl_model* m, tl_state* s, double x, int32_t four) noexcept nogil:
     """Energy balance of the trial up to the fraction x. 1: refused, and nothing is added."""
     cdef int32_t i, k
-    cdef double q = 0.25 * x * s.h
     cdef tl_cvec w0 = s.now.w
     cdef tl_cvec wm
     cdef tl_cvec w1
@@ -157,10 +156,7 @@ cdef inline int32_t balance_works(const tl_model* m, tl_state* s, double x, int3
         eased_works(m, s, x, w1)
     for i in range(TL_NLIN(m)):
         k = TL_LIN_ROW(m, i)
-        if four:
-            s.e_lin[i] += m.lin[i].d * work_on(m, s, 1, k, x, wm[k], w1[k], w0[k], s.em.w[k], s.end.w[k])
-        else:
-            s.e_lin[i] += q * m.lin[i].d * (w0[k] + w1[k]) * twice_mean(w0[k], s.end.w[k], x)
+        s.e_lin[i] += m.lin[i].d * work_on(m, s, four, k, x, wm[k], w1[k], w0[k], s.em.w[k], s.end.w[k])
     if TL_NCON(m) > 0:
         contact_balance(m, s, x)
     if TL_ND(m) > 0:
@@ -179,21 +175,11 @@ cdef inline int32_t balance_trial(const tl_model* m, tl_state* s, double x, int3
     return balance_works(m, s, x, 1) if four else balance_works(m, s, x, 0)
 
 
-cdef inline double spring_error2(const tl_model* m, const tl_state* s, int32_t k, double c, double x, double* turned) noexcept nogil:
-    """spring_error for two points: the angle changes by x h (w + x h (w'/2 + x s1/6)), s1 the change of the acceleration."""
-    cdef double h = s.h, w = s.now.w[k], half = 0.5 * h * s.wa[k], s1 = h * row_dot(m, k, s.end.hs1) * (1.0 / 6.0)
-    cdef double qx = x * h * (w + x * (half + x * s1)), q1 = h * (w + half + s1), wx = w + x * (2.0 * half + 3.0 * x * s1)
-    turned[0] += c * (fabs(row_angle(m, s, k) * qx) + qx * qx)
-    return c * (0.25 * x * h * (w + wx) * x * q1 - 0.5 * qx * qx)
-
-
 cdef inline double spring_error(const tl_model* m, const tl_state* s, int32_t k, double c, double x, double* turned) noexcept nogil:
     """Energy a spring c along row k takes from its potential beyond its work if the trial is cut at x; adds to turned."""
     cdef double[5] p
     cdef double[4] v
     cdef double q0, qx, q1, wx, work
-    if not s.four:
-        return spring_error2(m, s, k, c, x, turned)
     along_row(m, s, k, s.now.w[k], s.wa[k], p, v)
     q0 = p[0]
     qx = angle_at(p, x)
@@ -201,6 +187,8 @@ cdef inline double spring_error(const tl_model* m, const tl_state* s, int32_t k,
     wx = poly_at(v[0], v[1], v[2], v[3], x)
     turned[0] += c * (fabs(q0 * qx) + qx * qx)
     # the mean of q0 does work on both sides of the comparison alike
+    if not s.four:
+        return c * (0.25 * x * s.h * (v[0] + wx) * x * q1 - 0.5 * qx * qx)
     work = x * s.h * work4(v[0], poly_at(v[0], v[1], v[2], v[3], 0.5 * x), wx, 0.0,
                            at(0.0, angle_at(p, 0.5), q1, 0.5 * x), at(0.0, angle_at(p, 0.5), q1, x))
     return c * (work - 0.5 * qx * qx)

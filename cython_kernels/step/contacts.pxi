@@ -95,8 +95,6 @@ cdef double BEYOND = 1e-9
 cdef double MARGIN_ROUNDING = 1e-13
 #: of the length of a trial: events so near to each other happen at once
 cdef double AT_ONCE = 1e-12
-#: rad or m: a side of a play beyond it is none
-cdef double NO_SIDE = 1e299
 
 
 cdef void find_ends(const tl_model* m, tl_state* s) noexcept nogil:
@@ -236,7 +234,7 @@ cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x)
         which = c ^ pulls if c < 2 else c    # whether it pulls is asked before whether it is apart, then whether it is limited
         s.event.contact_which[i] = which
         f1 = contact_left(m, s, s.end, i)
-        over = -f1 / contact_size(m, s, i)
+        over = -f1 / contact_size(m, s, i, which)
         if over > worst:
             worst = over
             found = which
@@ -249,7 +247,7 @@ cdef double contact_passed(const tl_model* m, tl_state* s, int32_t i, double* x)
     f1 = contact_left(m, s, s.end, i)
     f0 = contact_left(m, s, s.now, i)
     x[0] = f0 / (f0 - f1)
-    if f0 <= AT_EDGE * contact_size(m, s, i):
+    if f0 <= AT_EDGE * contact_size(m, s, i, found):
         # at it, by rounding: straight out, or it leaves and comes back
         x[0] = 0.0 if goes_out(m, s, i) else 0.5
     return worst
@@ -262,7 +260,7 @@ cdef int32_t parts_first(const tl_model* m, tl_state* s, int32_t i) noexcept nog
     if i >= TL_NCON(m) or s.regime[i] == CONTACT_OPEN or which == 0 or (which == 1 and pulls_first(m, s, i)):
         return 0
     s.event.contact_which[i] = 0
-    if contact_left(m, s, s.end, i) >= -BEYOND * contact_size(m, s, i):
+    if contact_left(m, s, s.end, i) >= -BEYOND * contact_size(m, s, i, 0):
         s.event.contact_which[i] = which
         return 0
     s.event.contact_next[i] = contact_after(m, s, i, 0)
@@ -286,7 +284,7 @@ cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept no
             continue
         row_polynomial(m, s, contact_row(m, i), p, v)
         for which in range(3 if contact_regime(m, s, i) != 0 else 2):
-            x = contact_root(m, s, i, which, p, v, end, contact_scale(m, s, i, which, p, v))
+            x = contact_root(m, s, i, which, p, v, end, contact_size(m, s, i, which))
             if x < s.event.contact_x[i]:
                 s.event.contact_x[i] = x
                 s.event.contact_next[i] = contact_after(m, s, i, which)
@@ -306,34 +304,9 @@ cdef int32_t beside_polynomial(const tl_model* m, const tl_state* s, double x) n
     for i in range(TL_NCON(m), TL_NCON(m) + TL_NST(m)):
         if s.event.contact_x[i] <= x and x > 0.0:
             row_polynomial(m, s, contact_row(m, i), p, v)
-            if fabs(contact_margin(m, s, i, s.event.contact_which[i], p, v, x)) > BEYOND * contact_size(m, s, i):
+            if fabs(contact_margin(m, s, i, s.event.contact_which[i], p, v, x)) > BEYOND * contact_size(m, s, i, s.event.contact_which[i]):
                 return 1
     return 0
-
-
-cdef inline double contact_scale(const tl_model* m, const tl_state* s, int32_t i, int32_t which, const double* p,
-                                 const double* v) noexcept nogil:
-    """Size of the numbers a margin is formed from: what rounding is measured by."""
-    cdef double phi = fabs(p[0]) + fabs(p[1]) + fabs(p[2]), hi, lo, x
-    if TL_NST(m) > 0 and i >= TL_NCON(m):
-        hi = m.st[i - TL_NCON(m)].hi
-        lo = m.st[i - TL_NCON(m)].lo
-    else:
-        hi = m.con[i].hi
-        lo = m.con[i].lo
-    if hi < NO_SIDE:
-        phi += fabs(hi)
-    if lo > -NO_SIDE:
-        phi += fabs(lo)
-    if TL_NST(m) > 0 and i >= TL_NCON(m):
-        return phi
-    if s.regime[i] == CONTACT_OPEN or which == 0:
-        return phi
-    if curved(m, i):
-        x = contact_deflection(m, s, i, p[0])
-        x = larger(fabs(x), fabs(x + p[1] + p[2] + p[3] + p[4]))
-        return deflection_slope(m, i, x) * phi + m.con[i].d * (fabs(v[0]) + fabs(v[1]))
-    return m.con[i].c * phi + m.con[i].d * (fabs(v[0]) + fabs(v[1]))
 
 
 cdef inline double contact_left(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:
@@ -347,14 +320,14 @@ cdef inline double contact_left(const tl_model* m, const tl_state* s, const tl_e
     return contact_margin(m, s, i, s.event.contact_which[i], p, v, 0.0)
 
 
-cdef inline double contact_size(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
-    """Size of what the margin of contact i compares, from the trial's ends."""
+cdef inline double contact_size(const tl_model* m, const tl_state* s, int32_t i, int32_t which) noexcept nogil:
+    """Size of what a margin of contact i compares, from the trial's ends: what rounding is measured by."""
     cdef int32_t k = contact_row(m, i)
     cdef double c = m.con[i].c if i < TL_NCON(m) else 0.0
     cdef double size = fabs(row_angle(m, s, k)) + s.h * fabs(row_dot(m, k, s.now.u))
     if TL_NST(m) > 0 and i >= TL_NCON(m):
         return size + (0.0 if size > 0.0 else 1.0)
-    if s.event.contact_which[i] > 0 and s.regime[i] != CONTACT_OPEN:
+    if which > 0 and s.regime[i] != CONTACT_OPEN:
         if curved(m, i):
             c = deflection_slope(m, i, larger(fabs(contact_deflection(m, s, i, row_angle(m, s, k))),
                                               fabs(contact_deflection(m, s, i, row_dot(m, k, s.end.z) + m.row_off[k]))))

@@ -41,8 +41,8 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
         s.mode[box.cand[c]] = MODE_FREE
     inverse = free_inverse(m, s, box.ahead)
     if TL_ND(m) + TL_NVG(m) > 0:
-        hold_instant(m, s, s.pat, s.g, s.am)
-        held_instant(m, s, s.pat, s.g, s.am, box.work)
+        hold_instant(m, s, s.g, s.am)
+        missing_torques(m, s, m.M, s.am, s.g, box.work)
         for i in range(nf):
             if bilateral(m, i):
                 s.em.tau[i] = box.work[i]
@@ -61,12 +61,11 @@ cdef void free_motion(const tl_model* m, tl_state* s, tl_box* box) noexcept nogi
 
 
 cdef inline void forces_alone(const tl_model* m, tl_state* s, double ahead) noexcept nogil:
-    """s.F: row forces of the ports, mean over the look-ahead."""
+    """s.em.port, s.F: forces of the ports, mean over the look-ahead, and along their rows."""
     cdef int32_t i
-    for i in range(TL_NHOT(m)):
-        s.F[i] = 0.0
     for i in range(TL_NPORT(m)):
-        s.F[TL_PORT_ROW(m, i)] += trend(s.now.port[i], s.end.port[i], ahead)
+        s.em.port[i] = trend(s.now.port[i], s.end.port[i], ahead)
+    port_rows(m, s.em.port, s.F)
 
 
 cdef inline void force_of_sliding(const tl_model* m, tl_state* s, int32_t i, double ahead) noexcept nogil:
@@ -160,11 +159,8 @@ cdef inline void force_ahead(const tl_model* m, tl_state* s, double ahead, doubl
     scatter(m, s.F, s.g)
 
 
-cdef void reactions_ahead(const tl_model* m, tl_state* s, double ahead) noexcept nogil:
+cdef void reactions_ahead(const tl_model* m, tl_state* s) noexcept nogil:
     """Reactions without the torques to be found; after free_motion."""
-    cdef int32_t i
-    for i in range(TL_NPORT(m)):
-        s.em.port[i] = trend(s.now.port[i], s.end.port[i], ahead)
     if TL_NLIN(m) + TL_NCON(m) > 0:
         reactions_of(m, s, s.em, s.am, s.decision.u, s.decision.z)
     else:
@@ -204,7 +200,7 @@ cdef inline void solve_ahead(const tl_model* m, tl_state* s, tl_box* box, double
     cdef int32_t piv, rounds
     free_motion(m, s, box)
     if TL_NLS(m) > 0:
-        reactions_ahead(m, s, ahead)
+        reactions_ahead(m, s)
     for rounds in range(TL_NF(m) + 2):
         limit_ahead(m, s, box, ahead)
         piv = 0

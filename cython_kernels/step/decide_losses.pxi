@@ -6,17 +6,6 @@ cdef enum:
     TRIES = 20000          # most assignments looked at when pivoting finds none
 
 
-cdef void held_by_unit(const tl_model* m, tl_state* s, int32_t el, const double* a, double* tau) noexcept nogil:
-    """Torques tau (nf) of the bilateral elements that go with the accelerations a of a unit torque of element el."""
-    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
-    for j in range(n):
-        s.us[j] = dot(m.M + j * n, a, 0, n) - s.gears.B[el * n + j]
-    for i in range(nf):
-        tau[i] = 0.0
-    for j in range(n):
-        axpy(s.us[j], s.pat.Tn + j * nf, tau, 0, nf)
-
-
 cdef enum:
     # what a candidate would rather do than what is tried
     STAY = 0
@@ -96,7 +85,7 @@ cdef void loss_responses(const tl_model* m, tl_state* s, const tl_box* box, cons
                 acc += s.gears.B[p.el[c] * n + i] * col[i]
             p.W[c * k + d] = acc
         if TL_ND(m) + TL_NVG(m) > 0:
-            held_by_unit(m, s, p.el[d], col, box.work)
+            missing_torques(m, s, m.M, col, s.gears.B + p.el[d] * n, box.work)
         for l in range(nls):
             acc = m.re_fr[m.ls[l].re * nf + p.el[d]]
             for i in range(n):

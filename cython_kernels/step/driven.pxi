@@ -140,18 +140,14 @@ cdef void stop_slips(const tl_model* m, tl_state* s) noexcept nogil:
 cdef double impulse_work(const tl_model* m, tl_state* s, const double* of_losses) noexcept nogil:
     """Work of the drivers when the speeds change at once from s.us to those of now, into the balance: the impulse of each times the
     mean of its slips before and after. The sum of all. of_losses (n): impulses of the losses of gears."""
-    cdef int32_t i, j, k, n = TL_N(m), nf = TL_NF(m)
-    cdef double impulse, work, total = 0.0
-    for j in range(n):
-        s.rho[j] = -of_losses[j]
-        for k in range(n):
-            s.rho[j] += m.M[j * n + k] * (s.now.u[k] - s.us[k])
-    for i in range(nf):
+    cdef int32_t i, n = TL_N(m)
+    cdef double work, total = 0.0
+    for i in range(n):
+        s.v1[i] = s.now.u[i] - s.us[i]
+    missing_forces(s, n, m.M, s.v1, of_losses)
+    for i in range(TL_NF(m)):
         if m.fr[i].src == BILATERAL:
-            impulse = 0.0
-            for j in range(n):
-                impulse += s.pat.Tn[j * nf + i] * s.rho[j]
-            work = impulse * 0.5 * (slip_of(m, s, i, s.us) + slip_of(m, s, i, s.now.u))
+            work = share_of_missing(m, s, i, 0) * 0.5 * (slip_of(m, s, i, s.us) + slip_of(m, s, i, s.now.u))
             s.e_fr[i] -= work
             total += work
     return total

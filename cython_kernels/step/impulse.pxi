@@ -22,6 +22,8 @@
 
 #: rad/s or m/s: a slip brought to rest that the shift of the boxed problem has let creep
 cdef double CREEP = 1e-6
+#: rad or m: a side of a play beyond it is none
+cdef double NO_SIDE = 1e299
 
 
 cdef void impulse_step(const tl_model* m, tl_state* s, double done, double part) noexcept nogil:
@@ -88,10 +90,7 @@ cdef tl_pattern* free_pattern(const tl_model* m, tl_state* s, double dt) noexcep
 cdef void impulse_forces(const tl_model* m, tl_state* s, const tl_pattern* p, double dt) noexcept nogil:
     """s.g: force on u without friction and contacts, s.am: mean acceleration that goes with it."""
     cdef int32_t i, n = TL_N(m)
-    for i in range(TL_NHOT(m)):
-        s.F[i] = 0.0
-    for i in range(TL_NPORT(m)):
-        s.F[TL_PORT_ROW(m, i)] += s.now.port[i]
+    port_rows(m, s.now.port, s.F)
     if TL_NLIN(m) > 0:
         for i in range(n):
             s.v1[i] = s.now.z[i] + 0.5 * dt * s.now.u[i]
@@ -100,20 +99,7 @@ cdef void impulse_forces(const tl_model* m, tl_state* s, const tl_pattern* p, do
     scatter(m, s.F, s.g)
     if TL_ND(m) + TL_NVG(m) > 0:
         drive_stages(m, s, 0, 0.0)
-    mean_acceleration(m, s, p)
-
-
-cdef void mean_acceleration(const tl_model* m, tl_state* s, const tl_pattern* p) noexcept nogil:
-    """s.am = P (g - S ad) + ad."""
-    cdef int32_t i, n = TL_N(m)
-    if TL_ND(m) + TL_NVG(m) == 0:
-        matvec(p.P, n, n, s.g, s.am)
-        return
-    for i in range(n):
-        s.us[i] = s.g[i] - dot(p.S + i * n, s.ad, 0, n)
-    matvec(p.P, n, n, s.us, s.am)
-    for i in range(n):
-        s.am[i] += s.ad[i]
+    answer(m, s, n, p.S, p.P, s.g, s.am)
 
 
 cdef void find_braking(const tl_model* m, tl_state* s, tl_box* box) noexcept nogil:
@@ -250,7 +236,7 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
     cdef double* w = s.em.w                   # (nhot) mean speeds
     for c in range(box.nc):
         add_along(m, box.rows[c], box.tau[c], s.g)
-    mean_acceleration(m, s, p)
+    answer(m, s, n, p.S, p.P, s.g, s.am)
     for i in range(n):
         s.um[i] = s.now.u[i] + 0.5 * dt * s.am[i]
     gather(m, s.um, w)
@@ -302,9 +288,8 @@ cdef void balance_side(const tl_model* m, tl_state* s, int32_t candidate, double
 
 cdef void balance_drivers(const tl_model* m, tl_state* s, const tl_pattern* p, double dt) noexcept nogil:
     """Work of the bilateral elements, from the torques that hold them."""
-    cdef int32_t i, j, n = TL_N(m)
-    for j in range(n):
-        s.rho[j] = dot(p.S + j * n, s.am, 0, n) - s.g[j]
+    cdef int32_t i
+    missing_forces(s, TL_N(m), p.S, s.am, s.g)
     for i in range(TL_NF(m)):
         if bilateral(m, i):
             s.e_fr[i] -= dt * share_of_missing(m, s, i, 0) * slip_of(m, s, i, s.um)

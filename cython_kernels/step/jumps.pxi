@@ -17,24 +17,23 @@ cdef enum:
 
 cdef void reaction_impulses(const tl_model* m, tl_state* s, const double* u0, double* R) noexcept nogil:
     """R (nls): impulses of the reactions when the speeds have jumped from u0 by those of what is held."""
-    cdef int32_t i, j, l, r, n = TL_N(m), nf = TL_NF(m)
+    cdef int32_t i, l, r, n = TL_N(m), nf = TL_NF(m)
     cdef double acc
     cdef int64_t here = mark(s)
-    cdef double* p = scratch(s, n)
+    cdef double* du = scratch(s, n)
+    cdef double* none = scratch(s, n)
     for i in range(n):
-        acc = 0.0
-        for j in range(n):
-            acc += m.M[i * n + j] * (s.now.u[j] - u0[j])
-        p[i] = acc
+        du[i] = s.now.u[i] - u0[i]
+        none[i] = 0.0
+    missing_forces(s, n, m.M, du, none)
     for l in range(TL_NLS(m)):
         r = m.ls[l].re
         acc = 0.0
         for i in range(n):
-            acc += m.re_A[r * n + i] * (s.now.u[i] - u0[i])
+            acc += m.re_A[r * n + i] * du[i]
         for i in range(nf):
             if s.mode[i] == MODE_STUCK and m.re_fr[r * nf + i] != 0.0:
-                for j in range(n):
-                    acc += m.re_fr[r * nf + i] * s.pat.Tn[j * nf + i] * p[j]
+                acc += m.re_fr[r * nf + i] * share_of_missing(m, s, i, 0)
         R[l] = acc
     release(s, here)
 

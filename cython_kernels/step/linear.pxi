@@ -34,17 +34,6 @@ cdef inline void hold_now(const tl_model* m, const tl_pattern* q, const double* 
         matvec(q.P0, n, n, g, a)
 
 
-cdef void held_torques(const tl_model* m, tl_state* s, const double* S, const double* g, const double* a,
-                       double* tau) noexcept nogil:
-    """Torques Tn (S a - g) of the elements at rest (the others are left alone), where T is not formed."""
-    cdef int32_t i, n = TL_N(m)
-    cdef const int32_t* rows = s.pat.range + 4 * n
-    for i in range(n):
-        s.rho[i] = dot(S + i * n, a, m.S_range[2 * i], m.S_range[2 * i + 1]) - g[i]
-    for i in range(s.pat.ns):
-        tau[rows[2 * TL_NF(m) + i]] = dot(s.pat.T + i * n, s.rho, rows[2 * i], rows[2 * i + 1])
-
-
 cdef inline tl_pattern* pattern_now(const tl_model* m, tl_state* s) noexcept nogil:
     """pattern_of, looked up here where all patterns are kept and this one is known."""
     cdef int32_t i
@@ -97,42 +86,15 @@ cdef inline void add_along(const tl_model* m, int32_t k, double f, double* g) no
         g[m.row_idx[q]] += m.row_val[q] * f
 
 
-cdef inline void hold_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, double* a) noexcept nogil:
-    """Accelerations a now from the force f with the elements of pattern p held and the driven flanges moved."""
-    cdef int32_t i, n = TL_N(m)
-    if TL_ND(m) + TL_NVG(m) == 0 and n <= TL_FORMED:
-        pattern_matvec(p.T0, lanes(n + TL_NF(m)), n, f, s.both)
-        for i in range(n):
-            a[i] = s.both[i]
-        return
-    if TL_ND(m) + TL_NVG(m) == 0:
-        hold_now(m, p, f, a)
-        return
-    for i in range(n):
-        s.us[i] = f[i] - dot(m.M + i * n, s.ad, 0, n)
-    hold_now(m, p, s.us, a)
-    for i in range(n):
-        a[i] += s.ad[i]
-
-
-cdef inline void held_instant(const tl_model* m, tl_state* s, const tl_pattern* p, const double* f, const double* a,
-                       double* tau) noexcept nogil:
-    """Torques tau (nf) that hold the elements of pattern p while f accelerates with a; of the others 0 or as they were.
-    After hold_instant."""
-    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
-    cdef double miss
-    if TL_ND(m) + TL_NVG(m) == 0:
-        if n <= TL_FORMED:
-            for i in range(nf):
-                tau[i] = s.both[n + i]
-        else:
-            held_torques(m, s, m.M, f, a, tau)
-        return
-    for i in range(nf):
-        tau[i] = 0.0
-    for j in range(n):
-        miss = dot(m.M + j * n, a, 0, n) - f[j]
-        axpy(miss, p.Tn + j * nf, tau, 0, nf)
+cdef inline void missing_forces(tl_state* s, int32_t N, const double* A, const double* v, const double* g) noexcept nogil:
+    """s.rho (N) = A v - g: what the constraints must give for the accelerations v."""
+    cdef int32_t i, j
+    cdef double acc
+    for i in range(N):
+        acc = -g[i]
+        for j in range(N):
+            acc += A[i * N + j] * v[j]
+        s.rho[i] = acc
 
 
 cdef inline double share_of_missing(const tl_model* m, const tl_state* s, int32_t i, int32_t st) noexcept nogil:
@@ -142,3 +104,58 @@ cdef inline double share_of_missing(const tl_model* m, const tl_state* s, int32_
     for j in range(n):
         acc += s.pat.Tn[j * TL_NF(m) + i] * s.rho[st * n + j]
     return acc
+
+
+cdef void held_torques(const tl_model* m, tl_state* s, const double* S, const double* g, const double* a,
+                       double* tau) noexcept nogil:
+    """Torques Tn (S a - g) of the elements at rest (the others are left alone), where T is not formed."""
+    cdef int32_t i, n = TL_N(m)
+    cdef const int32_t* rows = s.pat.range + 4 * n
+    for i in range(n):
+        s.rho[i] = dot(S + i * n, a, m.S_range[2 * i], m.S_range[2 * i + 1]) - g[i]
+    for i in range(s.pat.ns):
+        tau[rows[2 * TL_NF(m) + i]] = dot(s.pat.T + i * n, s.rho, rows[2 * i], rows[2 * i + 1])
+
+
+cdef inline void missing_torques(const tl_model* m, tl_state* s, const double* A, const double* a, const double* g,
+                                 double* tau) noexcept nogil:
+    """Torques tau (nf) = Tn (A a - g) that hold the elements of the pattern while g accelerates with a; 0 of the others."""
+    missing_forces(s, TL_N(m), A, a, g)
+    matvec(s.pat.Tn, TL_NF(m), TL_N(m), s.rho, tau)
+
+
+cdef inline void answer_driven(const tl_model* m, tl_state* s, int32_t N, const double* A, const double* P, const double* g,
+                               const double* ad, double* v) noexcept nogil:
+    """v (N) = P (g - A ad) + ad: accelerations that answer forces g where the held rows have the accelerations ad."""
+    cdef int32_t i, j
+    cdef double acc
+    for i in range(N):
+        acc = g[i]
+        for j in range(N):
+            acc -= A[i * N + j] * ad[j]
+        s.rho[i] = acc
+    matvec(P, N, N, s.rho, v)
+    for i in range(N):
+        v[i] += ad[i]
+
+
+cdef inline void answer(const tl_model* m, tl_state* s, int32_t N, const double* A, const double* P, const double* g,
+                        double* v) noexcept nogil:
+    """v (N): accelerations that answer forces g with the elements at rest held and the driven flanges moved."""
+    if TL_ND(m) + TL_NVG(m) > 0:
+        answer_driven(m, s, N, A, P, g, s.ad, v)
+    else:
+        matvec(P, N, N, g, v)
+
+
+cdef inline void hold_instant(const tl_model* m, tl_state* s, const double* f, double* a) noexcept nogil:
+    """Accelerations a now from the force f with the elements of the pattern held and the driven flanges moved."""
+    cdef int32_t i, n = TL_N(m)
+    if TL_ND(m) + TL_NVG(m) > 0:
+        answer_driven(m, s, n, m.M, s.pat.P0, f, s.ad, a)
+    elif n <= TL_FORMED:
+        pattern_matvec(s.pat.T0, lanes(n + TL_NF(m)), n, f, s.both)
+        for i in range(n):
+            a[i] = s.both[i]
+    else:
+        hold_now(m, s.pat, f, a)

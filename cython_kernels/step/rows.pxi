@@ -420,12 +420,11 @@ cdef void settle_eased(const tl_model* m, tl_state* s) noexcept nogil:
     cdef double* a = scratch(s, n)
     cdef double* tau = scratch(s, nf)
     memset(f, 0, n * sizeof(double))
-    memset(tau, 0, nf * sizeof(double))
     for c in range(s.n_eased):
         add_along(m, TL_PORT_ROW(m, s.eased[c]), -s.eased_by[c], f)
     hold_now(m, s.pat, f, a)
+    missing_torques(m, s, m.M, a, f, tau)
     for j in range(n):
-        axpy(dot(m.M + j * n, a, 0, n) - f[j], s.pat.Tn + j * nf, tau, 0, nf)
         s.end.a[j] += a[j]
     for i in range(nf):
         if s.mode[i] == MODE_STUCK:

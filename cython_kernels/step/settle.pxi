@@ -34,7 +34,6 @@ cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t c, i, n = TL_N(m)
     cdef int32_t any_stuck = 0, left = 0, stopped = 0, driven = TL_ND(m) + TL_NVG(m) > 0
     cdef double most = 0.0 if driven else REMOVED
-    cdef double* kept
     for c in range(s.lists.n_sticking):
         i = s.lists.sticking[c]
         left |= s.now.w[TL_FR_ROW(m, i)] != 0.0
@@ -49,16 +48,7 @@ cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
         if stopped:
             gather(m, s.now.u, s.now.w)
         return
-    # u <- P0 M u
-    if driven:
-        stop_slips(m, s)
-    else:
-        for i in range(n):
-            s.v1[i] = dot(m.M + i * n, s.now.u, m.S_range[2 * i], m.S_range[2 * i + 1])
-        kept = keep_relaxing(m, s)
-        hold_now(m, s.pat, s.v1, s.now.u)
-        restore_relaxing(m, s, kept)
-        gather(m, s.now.u, s.now.w)
+    stop_slips(m, s)
 
 
 cdef inline void settle(const tl_model* m, tl_state* s) noexcept nogil:
@@ -74,10 +64,7 @@ cdef void settle_motion(const tl_model* m, tl_state* s) noexcept nogil:
     cdef const double* held = s.v1
     list_modes(m, s)
     remove_slips(m, s)
-    for i in range(TL_NHOT(m)):
-        s.F[i] = 0.0
-    for i in range(TL_NPORT(m)):
-        s.F[TL_PORT_ROW(m, i)] += s.now.port[i]
+    port_rows(m, s.now.port, s.F)
     for c in range(s.lists.n_sliding):
         i = s.lists.sliding[c]
         s.now.tau[i] = sliding_torque(s, s.now, i)
@@ -97,12 +84,12 @@ cdef void settle_motion(const tl_model* m, tl_state* s) noexcept nogil:
         relax_accelerations(m, s, s.theta)
         loss_limits(m, s, 0)
         return
-    hold_instant(m, s, s.pat, s.g, s.now.a)
+    hold_instant(m, s, s.g, s.now.a)
     relax_accelerations(m, s, s.theta)
     if n <= TL_FORMED:
-        held = s.both + n                    # where held_instant would take them from
+        held = s.both + n                    # hold_instant has left them there
     else:
-        held_instant(m, s, s.pat, s.g, s.now.a, s.v1)
+        held_torques(m, s, m.M, s.g, s.now.a, s.v1)
     for c in range(s.lists.n_sticking):
         i = s.lists.sticking[c]
         s.now.tau[i] = held[i]

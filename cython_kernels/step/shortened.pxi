@@ -110,7 +110,7 @@ cdef int32_t left_regime(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(TL_NCON(m) + TL_NST(m)):
         if not happens(s.event.contact_x[i]) and contact_passed(m, s, i, &x) > REGIME_TOL:
             return 1
-        if happens(s.event.contact_x[i]) and -contact_left(m, s, s.end, i) > REGIME_TOL * contact_size(m, s, i):
+        if happens(s.event.contact_x[i]) and -contact_left(m, s, s.end, i) > REGIME_TOL * contact_size(m, s, i, s.event.contact_which[i]):
             return 1
     return 0
 
@@ -210,7 +210,7 @@ cdef inline double small_margin(const tl_model* m, tl_state* s, int32_t el) noex
         look_up_left(&s.look.now[el - first_look(m)], s.now, &small)
         return small
     if el >= TL_NF(m):
-        return AT_EDGE * contact_size(m, s, el - TL_NF(m))
+        return AT_EDGE * contact_size(m, s, el - TL_NF(m), s.event.contact_which[el - TL_NF(m)])
     if s.mode[el] != MODE_STUCK:
         # (what is left is taken out by projection: an impulse that friction must be able to give)
         return TOL_R if m.stiff_cut else SLIP_LEFT
@@ -394,12 +394,8 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
 
 cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:
     """Slips marked in s.event.toggled (bit 1) to zero: momentum is kept, the energy can only fall and counts as their heat."""
-    cdef int32_t i, hit = 0, n = TL_N(m), nf = TL_NF(m)
-    cdef double lost = kinetic_energy(m, s) if TL_ND(m) + TL_NVG(m) > 0 else 0.0
-    cdef int64_t here = mark(s)
-    cdef double* du = scratch(s, n)
-    for i in range(n):
-        du[i] = s.now.u[i]
+    cdef int32_t i, hit = 0, nf = TL_NF(m)
+    cdef double lost = kinetic_energy(m, s)
     for i in range(nf):
         s.decision.before[i] = s.mode[i]
         if s.event.toggled[i] & 2:
@@ -410,13 +406,5 @@ cdef void rest_slips(const tl_model* m, tl_state* s) noexcept nogil:
     for i in range(nf):
         s.mode[i] = s.decision.before[i]
         s.event.toggled[i] &= 1
-    if TL_ND(m) + TL_NVG(m) > 0:
-        lost -= kinetic_energy(m, s)
-    else:
-        # M-orthogonal: what is lost is the kinetic energy of the difference
-        for i in range(n):
-            du[i] -= s.now.u[i]
-        for i in range(n):
-            lost += 0.5 * du[i] * dot(m.M + i * n, du, m.S_range[2 * i], m.S_range[2 * i + 1])
-    release(s, here)
+    lost -= kinetic_energy(m, s)
     s.e_fr[hit] += lost if lost > 0.0 else 0.0

@@ -111,7 +111,8 @@ cdef void moving_stages(const tl_model* m, tl_state* s, int32_t stages, const do
     if not lu_solve(L, size, x, 1):
         for c in range(size):
             move_unit(m, s, stages, c, x[c], s.g, s.ad)
-    held_stages(m, s, stages, A, P, v)
+    answer_driven(m, s, N, A, P, s.g, s.ad, v)
+    constraint_forces(m, s, stages, A, v)
     for i in range(N):
         s.g[i] = g[i]
         s.ad[i] = ad[i]
@@ -124,44 +125,8 @@ cdef inline void linear_stages(const tl_model* m, tl_state* s, int32_t stages, c
     if moving(m):
         moving_stages(m, s, stages, A, P, v)
     else:
-        held_stages(m, s, stages, A, P, v)
-
-
-cdef inline void answer_driven(const tl_model* m, tl_state* s, int32_t N, const double* A, const double* P, const double* g,
-                               const double* ad, double* v) noexcept nogil:
-    """v (N) = P (g - A ad) + ad: accelerations that answer forces g where the held rows have the accelerations ad."""
-    cdef int32_t i, j
-    cdef double acc
-    for i in range(N):
-        acc = g[i]
-        for j in range(N):
-            acc -= A[i * N + j] * ad[j]
-        s.rho[i] = acc
-    matvec(P, N, N, s.rho, v)
-    for i in range(N):
-        v[i] += ad[i]
-
-
-cdef inline void missing_forces(tl_state* s, int32_t N, const double* A, const double* v, const double* g) noexcept nogil:
-    """s.rho (N) = A v - g: what the constraints must give for the accelerations v."""
-    cdef int32_t i, j
-    cdef double acc
-    for i in range(N):
-        acc = -g[i]
-        for j in range(N):
-            acc += A[i * N + j] * v[j]
-        s.rho[i] = acc
-
-
-cdef void held_stages(const tl_model* m, tl_state* s, int32_t stages, const double* A, const double* P,
-                      double* v) noexcept nogil:
-    """v from s.g with the elements at rest held and the driven flanges moved; then the constraint torques."""
-    cdef int32_t N = TL_N(m) * (stages if stages > 0 else 1)
-    if TL_ND(m) + TL_NVG(m) > 0:
-        answer_driven(m, s, N, A, P, s.g, s.ad, v)
-    else:
-        matvec(P, N, N, s.g, v)
-    constraint_forces(m, s, stages, A, v)
+        answer(m, s, TL_N(m) * (stages if stages > 0 else 1), A, P, s.g, v)
+        constraint_forces(m, s, stages, A, v)
 
 
 cdef void reactions_of(const tl_model* m, tl_state* s, tl_eval* e, const double* a, const double* u,

@@ -227,23 +227,16 @@ cdef inline void finish4(const tl_model* m, tl_state* s, double h) noexcept nogi
 
 cdef void held4(const tl_model* m, tl_state* s) noexcept nogil:
     """Torques of the elements at rest in the middle and at the end; g as solved for, v2 = [am, a1]."""
-    cdef int32_t i, j, n = TL_N(m), nf = TL_NF(m)
-    cdef const double* A4 = s.pat.A4
-    cdef double rest
+    cdef int32_t i, n = TL_N(m), nf = TL_NF(m)
     if n <= TL_FORMED:
         matvec(s.pat.T4, 2 * nf, 2 * n, s.g, s.held_tau)
     elif TL_NLIN(m) == 0:
         held_torques(m, s, m.M, s.g, s.v2, s.held_tau)
         held_torques(m, s, m.M, s.g + n, s.v2 + n, s.held_tau + nf)
     else:
-        # A4 [am, a1] - g is the force missing in the balance
-        for i in range(2 * n):
-            rest = -s.g[i]
-            for j in range(2 * n):
-                rest += A4[i * 2 * n + j] * s.v2[j]
-            s.v1[i] = rest
-        matvec(s.pat.Tn, nf, n, s.v1, s.held_tau)
-        matvec(s.pat.Tn, nf, n, s.v1 + n, s.held_tau + nf)
+        missing_forces(s, 2 * n, s.pat.A4, s.v2, s.g)
+        matvec(s.pat.Tn, nf, n, s.rho, s.held_tau)
+        matvec(s.pat.Tn, nf, n, s.rho + n, s.held_tau + nf)
     for i in range(nf):
         if s.mode[i] == MODE_STUCK:
             s.em.tau[i] = s.held_tau[i]
