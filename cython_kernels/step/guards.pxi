@@ -18,22 +18,18 @@ cdef inline double first_event(const tl_model* m, tl_state* s, double left) noex
     """Fraction of the trial, up to `left`, at which the first event of any kind lies, or NO_EVENT."""
     cdef double x = find_event(m, s, left), y
     if TL_NCON(m) + TL_NST(m) > 0:
-        y = find_contact(m, s, left)
-        x = y if y < x else x
+        x = sooner(find_contact(m, s, left), x, left)
     if TL_NLS(m) > 0:
-        y = find_branch(m, s, left)
-        x = y if y < x else x
+        x = sooner(find_branch(m, s, left), x, left)
     if TL_NENG(m) > 0:
-        y = find_idle(m, s, left)
-        x = y if y < x else x
+        x = sooner(find_idle(m, s, left), x, left)
     if moving(m):
-        y = find_ratio(m, s, left)
-        x = y if y < x else x
+        x = sooner(find_ratio(m, s, left), x, left)
     if m.order == 4:
         y = find_look_up(m, s, left)
         # pieces change alone: forces go on as they are, and so does who sticks
         s.look.alone = happens(y) and x > y + TOGETHER and not moving(m)
-        x = y if y < x else x
+        x = sooner(y, x, left)
     return x
 
 

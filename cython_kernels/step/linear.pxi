@@ -61,7 +61,7 @@ cdef inline void whole_length(const tl_model* m, tl_state* s) noexcept nogil:
 
 
 cdef inline void hold_trial(const tl_model* m, tl_state* s, const double* g, tl_vec a) noexcept nogil:
-    """a = P g for the length of the trial, two points; up to TL_FORMED speeds the torques follow: stuck_torques."""
+    """a = P g for the length of the trial, two points; up to TL_FORMED speeds the torques follow: torques_at_rest."""
     cdef int32_t i, n = TL_N(m)
     if n > TL_FORMED:
         hold(m, s.pat, g, a)
@@ -69,14 +69,6 @@ cdef inline void hold_trial(const tl_model* m, tl_state* s, const double* g, tl_
     pattern_matvec(s.pat.T, lanes(n + TL_NF(m)), n, g, s.both)
     for i in range(n):
         a[i] = s.both[i]
-
-
-cdef inline void stuck_torques(const tl_model* m, tl_state* s, tl_eval* e) noexcept nogil:
-    """Torques of the elements at rest, T g; two points, after hold_trial."""
-    cdef int32_t i
-    for i in range(TL_NF(m)):
-        if s.mode[i] == MODE_STUCK:
-            e.tau[i] = s.both[TL_N(m) + i]
 
 
 cdef inline void add_along(const tl_model* m, int32_t k, double f, double* g) noexcept nogil:
@@ -115,6 +107,14 @@ cdef void held_torques(const tl_model* m, tl_state* s, const double* S, const do
         s.rho[i] = dot(S + i * n, a, m.S_range[2 * i], m.S_range[2 * i + 1]) - g[i]
     for i in range(s.pat.ns):
         tau[rows[2 * TL_NF(m) + i]] = dot(s.pat.T + i * n, s.rho, rows[2 * i], rows[2 * i + 1])
+
+
+cdef inline const double* torques_at_rest(const tl_model* m, tl_state* s, const double* S, const double* g, const double* a) noexcept nogil:
+    """Torques (nf) of the elements at rest after hold_trial or hold_instant; only of those."""
+    if TL_N(m) <= TL_FORMED:
+        return s.both + TL_N(m)
+    held_torques(m, s, S, g, a, s.v1)
+    return s.v1
 
 
 cdef inline void missing_torques(const tl_model* m, tl_state* s, const double* A, const double* a, const double* g,

@@ -61,7 +61,7 @@ cdef inline void settle(const tl_model* m, tl_state* s) noexcept nogil:
 cdef void settle_motion(const tl_model* m, tl_state* s) noexcept nogil:
     """The same of the motion as the method has it."""
     cdef int32_t c, i, n = TL_N(m)
-    cdef const double* held = s.v1
+    cdef const double* held
     list_modes(m, s)
     remove_slips(m, s)
     port_rows(m, s.now.port, s.F)
@@ -86,10 +86,7 @@ cdef void settle_motion(const tl_model* m, tl_state* s) noexcept nogil:
         return
     hold_instant(m, s, s.g, s.now.a)
     relax_accelerations(m, s, s.theta)
-    if n <= TL_FORMED:
-        held = s.both + n                    # hold_instant has left them there
-    else:
-        held_torques(m, s, m.M, s.g, s.now.a, s.v1)
+    held = torques_at_rest(m, s, m.M, s.g, s.now.a)
     for c in range(s.lists.n_sticking):
         i = s.lists.sticking[c]
         s.now.tau[i] = held[i]

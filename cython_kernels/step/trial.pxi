@@ -97,16 +97,18 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
 
         S a1 = f1 - D (u + h/2 a) - K (q + h u + h^2 (1/2 - beta) a) + B_s^T tau1
     """
-    cdef int32_t i, k, n = TL_N(m), nf = TL_NF(m)
+    cdef int32_t i, k
     cdef double h = s.h, b0 = h * h * (0.5 - m.beta)
+    cdef const double* held
     cdef tl_eval* e = s.end
     gather(m, s.now.a, s.wa)
     choose_governors(m, s)
     pressures(m, s, theta + s.part, e.p)
     predict(m, h, s.now.u, s.now.a, s.now.hs1, s.end.u)
-    govern2(m, s)
-    eval_forces(m, s, e, s.end.u, theta + s.part, s.xi1)
     while True:
+        govern2(m, s)
+        s.n_eased = 0
+        eval_forces(m, s, e, s.end.u, theta + s.part, s.xi1)
         assemble(m, s, e, s.F)
         springs_at_end(m, s, h, b0)
         for i in range(TL_NCON(m)):
@@ -124,20 +126,15 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         if not (correct_and_ask(m, h, s.now.u, s.now.a, s.end.a, s.end.u, s.taken) and mispredicted(m, s, e, s.end.u, s.taken, MISPREDICTED)) and (
                 not m.stiff_cut):
             break
-        govern2(m, s)
-        s.n_eased = 0
-        eval_forces(m, s, e, s.end.u, theta + s.part, s.xi1)
     govern2(m, s)
     finish2(m, h, s.now.u, s.now.z, s.now.a, s.end.a, s.end.z, s.end.hs1)
     if staged(m):
         loss_limits(m, s, 1)
-    elif n <= TL_FORMED:
-        stuck_torques(m, s, e)
     else:
-        held_torques(m, s, s.pat.S, s.g, s.end.a, s.v1)
-        for i in range(nf):
+        held = torques_at_rest(m, s, s.pat.S, s.g, s.end.a)
+        for i in range(TL_NF(m)):
             if s.mode[i] == MODE_STUCK:
-                e.tau[i] = s.v1[i]
+                e.tau[i] = held[i]
     if s.n_eased > 0:
         settle_eased(m, s)
     gather(m, s.end.u, e.w)
@@ -254,10 +251,10 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
     pressures(m, s, theta + s.part, s.end.p)
     start4(m, s, h)
     govern4(m, s)
-    eval_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xim)
-    stiff = s.stiff
-    eval_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
     while True:
+        eval_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xim)
+        stiff = s.stiff
+        eval_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
         assemble(m, s, s.em, s.F)
         springs4(m, s, h, 0, s.F)
         scatter(m, s.F, s.g)
@@ -271,9 +268,6 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
         again = s.hist[0] == HISTORY_JUMPED and missed and mispredicted(m, s, s.end, s.end.u, s.taken, FORESEEN)
         if done == PASSES or (done >= passes and not again):
             break
-        eval_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xim)
-        stiff = s.stiff
-        eval_forces(m, s, s.end, s.end.u, theta + s.part, s.xi1)
     if staged(m):
         loss_limits(m, s, 2)
     elif s.pat.ns > 0:
