@@ -1,10 +1,4 @@
-# Taking a trial, whole or cut: the energy balance of works and heat, and the new present instant.
-#
-# The quadrature of the balance is that of the method itself (work2, work4; polynomial.pxi).
-# So kinetic energy and works close to rounding in any trial. The potentials of springs close to rounding in a trial that is taken
-# whole, however little of a spring the step resolves (with two points where beta = 1/4), and no damper gives energy. A trial that
-# is cut keeps what springs store to CUT_TOL_2 or CUT_TOL_4, or is made again. Contacts with an exponent and three points close to
-# BALANCE_TOL only.
+# Taking a trial, whole or cut: the energy balance of works and heat by the quadrature of the method itself, and the new present instant.
 #
 # A trial in which a slip turns round beyond rounding, so that friction would give heat back, is refused (counted), and the step
 # goes on with a method that cannot (advance.pxi). Friction with a coefficient below 0 gives energy by its law; that is taken as it

@@ -1,15 +1,7 @@
 # One step: trial with the modes held, events located on its collocation polynomial, decisions by the boxed problem.
 #
-#   M u' = f(u, t) - D u - K q + B^T tau        B_s u = 0 for the elements that stick
-#
-# Lobatto IIIA collocation with two points (order 2, the trapezoidal rule) or three (order 4): linear part (D, K) implicit,
-# nonlinear torques at predicted speeds. Torques at both ends of the step are known, so sticking elements are checked where
-# they matter, and the speed of every sliding element is a polynomial on the step, so an event is a root of it. The step is
-# always tried over the full h and cut on its polynomial: one set of matrices, whatever the length between two events
-# (shortened.pxi: what is done instead where a spring is too stiff for that).
-#
-# contacts.pxi: springs with play; losses.pxi: torques that depend on reactions; driven.pxi: prescribed motion, variable
-# ratios; stages.pxi: the linear problem with these; thermal.pxi: temperatures.
+# The step is tried over the full h and cut on its polynomial: one set of matrices, whatever the length between two events.
+# shortened.pxi has what is done instead where a spring is too stiff for that.
 #
 # Equations: none: section 13.
 

@@ -3,9 +3,7 @@
 #   H' + omega x H = T        H = I omega + sum J n w        (three rows of the model)
 #   m (v' + omega x v) = f    v: velocity of the mass centre, along the axes of the body
 #
-# The mass matrix of (omega, v, w) is constant; -omega x H and -m omega x v are ports like any other, and so is gravity,
-# which is turned into the axes of the body by a quaternion q (from the body to the world). With rotation matrix R,
-# R' = R [omega x] is solved by R exp([theta x]), theta = int omega dt + dt^2/12 omega0 x omega1 (Magnus, order 4).
+# -omega x H, -m omega x v and gravity are ports. A quaternion q turns from the axes of the body to those of the world.
 #
 # Equations: (66).
 

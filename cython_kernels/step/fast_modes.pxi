@@ -1,21 +1,11 @@
 # Modes that decay within a step (locks/fast_modes.pxi): what the trial has of them too much.
 #
-# Collocation at Lobatto's points brings a decay by e^z, z = -mu h, to R(z) instead, whose size tends to 1: torque and acceleration
-# of a small inertia behind a strong damper then stay for many steps what they were at a jump. The method keeps that motion, and with
-# it its balance of energy. Its excess over the true one is followed here and taken off wherever a torque is compared with a
-# limit, and off everything that is read (kernel/readout.pxi).
+# The method multiplies a mode u = v e^(-mu t) by R(z), z = -mu h, instead of e^z. It keeps that motion, and with it its balance of
+# energy; the excess over the true one is followed here and taken off wherever a torque is compared with a limit, and off everything
+# that is read (kernel/readout.pxi). In the derivative of the mode its part e at the start of the trial shows as
 #
-# A part e of such a mode shows in the trial as what no smooth motion does: the derivative of the mode has the parts
-#
-#   -mu e (1, R)         two points, of which a smooth motion has the same at both        R = (1 + z/2)/(1 - z/2)
-#   -mu e (1, R_m, R)    three, of which a smooth motion has a straight line              R = (1 + z/2 + z^2/12)/(1 - z/2 + z^2/12)
-#
-# with R_m = (1 + R)/2 + z (1 - R)/8. So e is known. If x0 of it is excess from the steps before, the excess at the end is
-#
-#   x1 = R e - e^z (e - x0)
-#
-# which is exact for forces that are constant or (three points) linear in the step, whatever z; for smooth forces it is wrong by the
-# order of the step in the mode alone, which is M-orthogonal to the rest.
+#   -mu e (1, R)         two points        R = (1 + z/2)/(1 - z/2)
+#   -mu e (1, R_m, R)    three             R = (1 + z/2 + z^2/12)/(1 - z/2 + z^2/12)        R_m = (1 + R)/2 + z (1 - R)/8
 #
 # Equations: (50), (51).
 

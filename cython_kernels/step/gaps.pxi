@@ -1,18 +1,7 @@
-# Contacts with an exponent, c x^n (Hertz: 3/2), are solved for together with the accelerations, while the matrices stay constant.
-#
-# They have no part in the matrices of the lock patterns: their forces are found as those of other laws along rows (rows.pxi). The law
-# is monotone, its elastic energy V convex.
-#
-# Three points (order 4): the law itself at the middle and the end. What its work then leaves open against V is checked
-# (gap_balance): such a trial is refused, and two points take over, as for springs the step does not resolve.
-# Two points (order 2): the end force is the one whose mean with that of the start is the difference quotient of V,
-#
-#     (F0 + F1)/2 = -(V(x1) - V(x0))/(x1 - x0)
-#
-# so elastic energy and work close to rounding at every step and stiffness, to the same order (discrete gradient: O. Gonzalez,
-# Time integration and discrete Hamiltonian systems, J. Nonlinear Sci. 6, 1996). The acceleration behind such a step is
-# found again from the law (restore_law).
-# The impulse step takes dV/dx at its end, which for a convex V never gives energy (press_gaps).
+# Contacts with an exponent, c x^n (Hertz: 3/2): no part in the matrices of the lock patterns, their forces are found as those of other
+# laws along rows (rows.pxi). Three points take the law itself; a trial whose work then leaves energy open against the potential V is
+# refused (gap_balance). Two points take the discrete gradient, and the acceleration behind such a step is found again from the law
+# (restore_law). The impulse step takes dV/dx at its end (press_gaps).
 #
 # Equations: (55).
 

@@ -2,9 +2,7 @@
 #
 #   e = w_idle - w,  xi' = ki e within [0, tau_idle_max],  torque = kp e + xi within [0, tau_idle_max]
 #
-# The integral of the speed is the angle, so xi is known wherever the motion of the trial is: at its points by the weights of
-# the method, in between by its polynomial. The limits are followed as regimes: what has left its range is held at the limit,
-# and where a regime ends is an event. Torque and integral are continuous there.
+# The limits are followed as regimes: what has left its range is held at the limit, and where a regime ends is an event.
 #
 # Equations: (69).
 

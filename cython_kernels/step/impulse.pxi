@@ -1,22 +1,10 @@
 # The plain impulse step (Moreau): a whole interval in one piece, whatever happens in it.
 #
-# Taken when a step has more events than are handled one by one, or when a trial would give energy. Springs and dampers
-# are at the middle of the interval, so they keep or take; friction acts against the slip it starts with, within its
-# capacity, until the slip is gone; a side of a contact is a spring that pushes with its deflection at the end,
-#
-#     S (u1 - u0)/dt = f - D u0 - K (z0 + dt/2 u0) + B^T tau + R^T N,    S = M + dt/2 D + dt^2/4 K
-#     r0 > 0:  -cap <= tau <= 0, r1 >= 0 at -cap, r1 = 0 between, r1 <= 0 at 0        (r0 < 0 likewise)
-#     N = max(0, (c + d/dt) x1 - d/dt max(0, x0))
-#
-# which is one boxed problem with a semidefinite matrix (definite with the shift of locks.pxd). The works are force times mean speed
-# times dt and close to rounding. Of a solution tau (r0 + r1) <= 0 and N (x1 - x0) >= the rise of c/2 max(0, x)^2, so neither gives
-# energy, however long dt is; an element whose work is positive because the problem was not solved to the end is left without
-# torque (impulse_problem). Engines and other forces that depend on time or speed do the work f v dt of the start of the interval.
-# First order. Slips beyond zero go on without friction: they are met again at the end of the interval. Models with joint shafts
-# are without it (end_in_one, advance.pxi).
-#
-# J. J. Moreau, Unilateral contact and dry friction in finite freedom dynamics, in: Nonsmooth Mechanics and Applications, CISM
-# 302, Springer 1988. The boxed problem: J. J. Judice, F. M. Pires 1994 (locks.pyx).
+# Taken when a step has more events than are handled one by one, or when a trial would give energy. One boxed problem with a
+# semidefinite matrix (definite with the shift of locks.pxd); it gives no energy, however long dt is (section 9). An element whose work is
+# positive because the problem was not solved to the end is left without torque (impulse_problem). Forces that depend on time or speed do
+# the work f v dt of the start of the interval. Slips beyond zero go on without friction and are met again at its end. First order.
+# Models with joint shafts are without it (end_in_one, advance.pxi).
 #
 # Equations: (46) to (48).
 

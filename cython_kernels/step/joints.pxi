@@ -1,23 +1,11 @@
 # Shafts between two joints: a spring whose ends turn by the ripple of universal joints (model/joints.pxd).
 #
 #   D = q_a + r_a(q_a + theta_a, beta_a) - q_b - r_b(q_b + theta_b, beta_b) - D0        tau = c D + d D'
-#   torque on a: -tau g_a, on b: +tau g_b, g = dD/dq: what goes in comes out, but for heat, elastic energy, and the work
-#   tau (dD/dbeta) beta' of what bends the joints
+#   torque on a: -tau g_a, on b: +tau g_b, g = dD/dq
 #
-# The mean of it, c (q_a - q_b) + d (w_a - w_b), is a spring and damper of the model and implicit in its constant
-# matrices; what is left of both torques, the ripple, are two ports. In a trial they are solved for together with the
-# accelerations (rows.pxi), so that no stiffness asks for a shorter step. How far a fork turns within one does:
-# a trial ends where its ratio would change by more than the points of a trial carry (joint_reach).
-#
-# Three points (order 4) take the law itself at the middle and the end; a trial whose work then differs from what the shaft
-# stores and turns into heat is made again with half the length, or with two points (joints_refuse, advance.pxi). Two points (order 2) take, for the mean of the
-# forces of both ends, the discrete gradient (O. Gonzalez, Time integration and discrete Hamiltonian systems, J. Nonlinear
-# Sci. 6, 1996): with y the angle a joint passes on and D0, D1 the twist at both ends
-#
-#     tau = c (D0 + D1)/2 + d (D1 - D0)/h        torque on a: -tau (y_a1 - y_a0)/(q_a1 - q_a0), on b likewise
-#
-# so the work of both torques is the elastic energy that leaves the shaft, less the heat h d ((D1 - D0)/h)^2 and the work of
-# what bends the joints, to rounding, for every length of the trial.
+# The mean, c (q_a - q_b) + d (w_a - w_b), is a spring and damper of the model; what is left of both torques, the ripple, are two
+# ports that are solved for with the accelerations (rows.pxi). A trial ends where a fork would turn further than its points carry
+# (joint_reach); one of three points that leaves energy open is made again (joints_refuse, advance.pxi).
 #
 # Equations: (60) to (64).
 

@@ -2,9 +2,8 @@
 #
 #     L = -k R,    R = R0 + X0 L,    k = kA where (kA - kB) R w >= 0, else kB        ((56) without cA and cB)
 #
-# L: impulse of a loss along its row, R: impulse of the reaction it depends on, R0: without losses, X0: response of the reactions to
-# the losses with what is held in the pattern. Constant parts of a loss have no impulse in no time. w: the mean of the
-# speeds before and after.
+# L: impulse of a loss along its row, R: impulse of the reaction it depends on, R0: without losses, X0: response of the reactions.
+# w: the mean of the speeds before and after.
 #
 # Equations: (41), (56).
 

@@ -2,12 +2,8 @@
 # the trial are smooth; where a speed leaves its piece is an event. Torque and speed are continuous there, the slope of the torque is not.
 #
 # m.lu has the tables with breakpoints (model/look_ups.py). The piece is that of the speed at which the trial begins, on a breakpoint
-# the one it goes to: it depends on the present state alone. It is held by the hints of the look-up (model/tables.pxd); outside of
-# trials look-ups are free. The branch of a converter, and the sign of a curve over |w|, are held with it. A piece that the argument
-# would pass within a step is not followed: the step has no room for so many events. Steep torques follow their whole table
-# (rows.pxi), and so does everything in trials of two points, whose order a breakpoint does not lower.
-#
-# Where an event is looked for by trials of other lengths (shortened.pxi), look-ups are numbered after contacts and stops.
+# the one it goes to: it depends on the present state alone. The hints of the look-up hold it (model/tables.pxd). A piece that the
+# argument would pass within a step is not followed. Steep torques follow their whole table (rows.pxi), and so do trials of two points.
 #
 # Equations: none: section 5, the table of guards.
 

@@ -1,12 +1,10 @@
-# Losses: friction along the row w whose torque depends on a reaction r (the torque a gear transmits, a mesh force).
+# Losses: friction along the row w whose torque -loss depends on a reaction r (the torque a gear transmits, a mesh force).
 #
 #   w > 0:  loss = max(kA r + cA, kB r + cB)
 #   w < 0:  loss = min(kA r - cA, kB r - cB)
 #   w = 0:  anything between the two that keeps it so
 #
-# tau = -loss acts along the row. The two linear laws belong to the two directions of power; the one that holds is the
-# `branch` (0: A, 1: B), and its change, where both agree, is an event. LossyGear: kA = 1 - eta1, kB = 1 - 1/eta2,
-# cA = |tbf1|, cB = |tbf2|, r the torque on flange_a; a mesh with force-pole offset f: kA = f, kB = -f, r the mesh force.
+# The law that holds is the `branch` (0: A, 1: B); its change, where both agree, is an event.
 #
 # Equations: (56).
 

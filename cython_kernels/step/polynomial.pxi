@@ -1,14 +1,4 @@
-# Polynomials of a trial: values, the work of a force along a motion, and first roots.
-#
-# With two points (trapezoidal rule) the work of a force is mean force times mean speed times time. With three points the
-# acceleration is the parabola through the points, so M u' is the sum of the parabolas f of all forces; the speed is a cubic,
-# and the angles move by the parabola p through its three points. The cubic differs from p by a multiple of x (x - 1/2) (x - 1),
-# whose slope is 0 at the two points of Gauss: M p' is the sum of the parabolas there, too. Along p the power of a force that is
-# constant, a spring or a damper is a cubic, which these two points integrate exactly:
-#
-#     int p f dx = (w0 + 4 wm + w1) (f0 + 4 fm + f1)/36 + (w1 - w0) (f1 - f0)/12
-#
-# x is the fraction of the trial from 0 to 1.
+# Polynomials of a trial: values, the work of a force along a motion, and first roots. x is the fraction of the trial from 0 to 1.
 #
 # Equations: (43), (45); first roots: section 5.
 

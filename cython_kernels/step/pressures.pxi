@@ -1,16 +1,11 @@
 # Pressures of actuators as functions of time: known at every point of a step before anything else is.
 #
-#   p' = (c(t) - p)/tau        c: the command within 0 and the supply pressure, tau_rise where c > p, else tau_fall
+# With c = c0 + c1 x + c2 x^2 the command within 0 and the supply pressure, and r = h/tau, between two switches
 #
-# The command is a parabola over the step, c = c0 + c1 x + c2 x^2 with x the fraction of the step, so between two switches
-# the solution is closed, with r = h/tau:
+#   p = q(x) + rest exp(-r (x - begin)),    q = c - c'/r + c''/r^2,    rest = p(begin) - q(begin)        without a lag p = c
 #
-#   p = q(x) + rest exp(-r (x - begin)),    q = c - c'/r + c''/r^2,    rest = p(begin) - q(begin)
-#
-# and p = c without a lag. A switch is where the command passes 0, the supply pressure, the pressure itself (tau_rise and
-# tau_fall change places), or, with a piston that fills, the pressure of the return spring, and where that piston is full.
-# Switches are known beforehand, like the breakpoints of ratios over an input, and divide the step (next_break). The piston fills
-# in t_fill while c > p_return, its pressure follows p_return meanwhile; it empties in t_empty.
+# Switches are known beforehand and divide the step (next_break). A piston fills in t_fill while c > p_return, its pressure follows
+# p_return meanwhile; it empties in t_empty.
 #
 # Equations: (67), (68).
 

@@ -1,16 +1,11 @@
 # Gears of changing ratio at order 4: the ratio i and its rate belong to each point of the trial.
 #
-# The lock pattern holds the rows a - p b of the ratio p of the present instant. At a stage with the ratio i the element holds
-# a - i b and pushes along it; against the pattern that is
+# Against the lock pattern, which holds the rows a - p b of the ratio p of the present instant, that is at a stage
 #
 #     (a - p b) v = rate b.u + share a.v + (i - p) b.v          force: tau (a - p b) - (i - p) tau b
 #
-# with v the accelerations and u the speeds of the stage (linear in v), rate the change of i with time, share what it
-# changes with the acceleration where the ratio follows the speed. Both terms are linear, so they are found from the
-# responses of the pattern, a system of two unknowns per gear and stage: one pattern serves all points.
-#
-# A ratio by a curve is followed on its piece; the breakpoints of curves over an input are known before the step and divide it
-# (next_ratio_break), those over the speed are events (find_ratio). Order 2 (driven.pxi) takes the chord over the step instead.
+# Breakpoints of curves over an input are known before the step and divide it (next_ratio_break), those over the speed are events
+# (find_ratio). Order 2 (driven.pxi) takes the chord over the step instead.
 #
 # Equations: (58).
 

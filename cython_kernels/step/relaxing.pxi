@@ -1,11 +1,7 @@
 # Coordinates without inertia that relax (core/compile/relaxing.py): their speed is the angle of a row, u_q = row.z + off, so
-# that springs and dampers balance along them. The trial finds them with all others: with S = h/2 D + h^2/4 K there, its
-# end is balanced, whatever acceleration it began with, and the acceleration that follows from the angles at its start does so
-# at its end. What is left to do is both where a state is not the end of a trial. No impulse moves them: P0 is 0 there.
-#
-# Friction that is in series with the springs and dampers gives such a shaft its torque while it slides; while it sticks, the shaft
-# moves with the other side. Without a damper the torque of friction says the angle of the shaft, its rate the speed. A clearance in
-# series with them gives the shaft its torque while it is closed.
+# that springs and dampers balance along them. The trial finds them with all others. What is left to do are speeds and accelerations
+# where a state is not the end of a trial. No impulse moves them: P0 is 0 there. While friction in series with the springs sticks, the
+# shaft moves with the other side.
 #
 # Equations: (52), (53).
 

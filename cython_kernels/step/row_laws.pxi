@@ -1,26 +1,11 @@
 # Laws along rows whose forces are unknowns of a trial: each a force k = law(x, w) of the angle x and the speed w of its row, with
-# its slopes. All are solved for together (rows.pxi). They are
+# its slopes. All are solved for together (rows.pxi). A port and a joint shaft may follow the motion of a second row: the other side of
+# a converter, the other flange. Which points, and how the forces act at the stages, depends on the form (tau_0: force at the start):
 #
-#   steep friction       falls steeply with the slip of a sliding element
-#   ports                torques of engines, converters, resistances ... where they are steep over the speed
-#   curved contacts      c x^n: no matrix holds them (gaps.pxi)
-#   joint shafts         two forces, on the flanges a and b, each a function of the motion of both (joints.pxi)
-#
-# A port and a joint shaft may follow the motion of a second row: the other side of a converter, the other flange.
-#
-# Which points, and how the forces act at the stages, depends on the form:
-#
-#   AT_NODES     at the stages, as everything else. A slip ends in an event, so what friction would do beyond does not matter.
-#   FROM_START   ports: Lobatto IIIC. A port has no event at standstill: the motion comes to rest along the steep part of the law, and
-#                Lobatto IIIA, which does not damp what it does not resolve, would ring for ever. IIIC takes the law at a third
-#                speed, too, at the start, and lets nothing of an unresolved speed be left (L-stable). Both have the same weights and
-#                nodes, so orders 2 and 4 are kept.
-#   AT_MEAN      eddy-current brakes with two points: the law at the mean speed, whose heat never falls.
-#
-# Forces at the start of the trial, tau_0, are what they were, so what acts at the stages makes the impulses those of the form:
-#
-#   FROM_START   two points: k_0 + k_1 - tau_0 at the end            three: k_m + (k_0 - tau_0)/4 in the middle, k_1 at the end
-#   AT_MEAN      2 k - tau_0 at the end
+#   AT_NODES     friction, contacts with an exponent, joint shafts: at the stages
+#   FROM_START   ports: Lobatto IIIC, which takes the law at the start, too
+#                two points: k_0 + k_1 - tau_0 at the end            three: k_m + (k_0 - tau_0)/4 in the middle, k_1 at the end
+#   AT_MEAN      eddy-current brakes with two points, whose heat never falls: 2 k - tau_0 at the end
 #
 # Equations: (34) to (36), (55), (60), (62), (63), (65).
 

@@ -2,16 +2,10 @@
 #
 #   k_r = law_r(x_r, w_r)        x = x0 + Hx k,   w = w0 + Hw k
 #
-# x and w the angles and speeds the laws are taken at, Hx and Hw their responses to the forces by the lock pattern. In each round every
-# law becomes linear, and all forces follow together: Newton's method. A law that falls with its own motion, however steeply, becomes
-# linear about the motion that balances it while the other forces stay as they are,
-#
-#   x_r = y_r + H_rr law_r(x_r)        y_r = x_r - H_rr k_r
-#
-# (its left side less its right rises with x_r). Where laws are piecewise linear the segments are right after a few rounds and the
-# answer is exact (M. Hintermueller, K. Ito, K. Kunisch, The primal-dual active set strategy as a semismooth Newton method, SIAM
-# J. Optim. 13 (2002) 865-888). Where the rounds do not end, forces are followed from small multiples of the responses to the whole.
-# Losses and changing ratios answer forces in a way that the pattern does not have: then forces are found again from the motion they give.
+# x and w the angles and speeds the laws are taken at, Hx and Hw their responses to the forces by the lock pattern. Newton's method: in
+# each round every law becomes linear, one that falls with its own motion about the motion that balances it alone. Where the rounds do
+# not end, forces are followed from small multiples of the responses to the whole. Losses and changing ratios answer forces in a way
+# that the pattern does not have: then forces are found again from the motion they give.
 #
 # Equations: (34) to (36), (65).
 

@@ -1,11 +1,8 @@
 # The stages of a step in models with losses, driven flanges or contacts: accelerations, constraint torques, reactions.
 #
-# With `stages` as in points.pxi the linear problem is
-#
 #   A v = g + B_s^T tau + R^T tau_loss,    B_s v = alpha (driven) or 0,    tau_loss = -(k r + c),  r linear in v and forces
 #
-# with A = S, A4 or M. Its solution for given g is P (g - A ad) + ad; the loss torques are found by a small system over
-# the stages, from the response X of the reactions to them, which depends on the lock pattern only.
+# with A = S, A4 or M; `stages` as in points.pxi. The response X of the reactions to the losses is that of the lock pattern.
 #
 # Equations: (29), (30), (56) to (59).
 

@@ -2,9 +2,6 @@
 #
 #   C_i T_i' = heat_i + sum_j G_ij (T_j - T_i)
 #
-# Implicit in the temperatures (trapezoidal; backward Euler where a capacity is too small for the step), the heat is the
-# energy the mechanical balance has collected, so what friction loses is what the nodes gain.
-#
 # Equations: none: section 12, temperatures.
 
 cdef inline double source_energy(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
