@@ -87,7 +87,7 @@ cdef void impulse_forces(const tl_model* m, tl_state* s, const tl_pattern* p, do
     scatter(m, s.F, s.g)
     if TL_ND(m) + TL_NVG(m) > 0:
         drive_stages(m, s, 0, 0.0)
-    answer(m, s, n, p.S, p.P, s.g, s.am)
+    answer_held(m, s, n, p.S, p.P, s.g, s.am)
 
 
 cdef void find_braking(const tl_model* m, tl_state* s, tl_box* box) noexcept nogil:
@@ -224,7 +224,7 @@ cdef void impulse_advance(const tl_model* m, tl_state* s, const tl_box* box, con
     cdef double* w = s.em.w                   # (nhot) mean speeds
     for c in range(box.nc):
         add_along(m, box.rows[c], box.tau[c], s.g)
-    answer(m, s, n, p.S, p.P, s.g, s.am)
+    answer_held(m, s, n, p.S, p.P, s.g, s.am)
     for i in range(n):
         s.um[i] = s.now.u[i] + 0.5 * dt * s.am[i]
     gather(m, s.um, w)

@@ -139,7 +139,7 @@ cdef inline void answer_driven(const tl_model* m, tl_state* s, int32_t N, const 
         v[i] += ad[i]
 
 
-cdef inline void answer(const tl_model* m, tl_state* s, int32_t N, const double* A, const double* P, const double* g,
+cdef inline void answer_held(const tl_model* m, tl_state* s, int32_t N, const double* A, const double* P, const double* g,
                         double* v) noexcept nogil:
     """v (N): accelerations that answer forces g with the elements at rest held and the driven flanges moved."""
     if TL_ND(m) + TL_NVG(m) > 0:

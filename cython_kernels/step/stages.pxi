@@ -122,7 +122,7 @@ cdef inline void linear_stages(const tl_model* m, tl_state* s, int32_t stages, c
     if moving(m):
         moving_stages(m, s, stages, A, P, v)
     else:
-        answer(m, s, TL_N(m) * (stages if stages > 0 else 1), A, P, s.g, v)
+        answer_held(m, s, TL_N(m) * (stages if stages > 0 else 1), A, P, s.g, v)
         constraint_forces(m, s, stages, A, v)
 
 
