@@ -120,8 +120,12 @@ cdef struct tl_search:
     double f_lo
     double hi              # and here beyond it: f_hi < 0
     double f_hi
+    double old             # the point that has left the bracket last
+    double f_old
+    int32_t points         # 3: there is one
     int32_t made_up        # 1: f_lo is no margin of a trial
     int32_t side           # the end that has moved last, -1 lo, 1 hi
+    double weight          # of the margin at the other end in the chord
 
 
 cdef inline void start_search(tl_search* r, double f_lo, double hi, double f_hi, double small) noexcept nogil:
@@ -132,33 +136,51 @@ cdef inline void start_search(tl_search* r, double f_lo, double hi, double f_hi,
     r.f_lo = fabs(f_hi) + small if r.made_up else f_lo
     r.hi = hi
     r.f_hi = f_hi
+    r.points = 2
     r.side = 0
+    r.weight = 1.0
 
 
 cdef inline void narrow_search(tl_search* r, double x, double f) noexcept nogil:
-    """The point x with the margin f takes the place of its end of the bracket; the margin of an end that stays twice is weighted down
-    (Anderson and Bjoerck 1973)."""
-    cdef double less = 1.0 - f / (r.f_lo if f > 0.0 else r.f_hi)
+    """The point x with the margin f takes the place of its end of the bracket."""
+    cdef int32_t side = -1 if f > 0.0 else 1
+    cdef double less = 1.0 - f / (r.f_hi if side > 0 else r.f_lo)
     if r.made_up or not less > 0.0:
         less = 0.5
-    if f > 0.0:
-        if r.side < 0:
-            r.f_hi *= less
-        r.lo = x
-        r.f_lo = f
-        r.made_up = 0
-        r.side = -1
-    else:
-        if r.side > 0:
-            r.f_lo *= less
+    r.weight = 1.0 if side != r.side else r.weight * less
+    r.side = side
+    r.points = 3
+    if side > 0:
+        r.old = r.hi
+        r.f_old = r.f_hi
         r.hi = x
         r.f_hi = f
-        r.side = 1
+    else:
+        r.old = r.lo
+        r.f_old = r.f_lo
+        r.points = 2 if r.made_up else 3
+        r.made_up = 0
+        r.lo = x
+        r.f_lo = f
 
 
-cdef inline double next_length(const tl_search* r) noexcept nogil:
-    """The next point: where the chord passes 0."""
-    cdef double x = r.lo + (r.hi - r.lo) * r.f_lo / (r.f_lo - r.f_hi)
+cdef double next_length(const tl_search* r) noexcept nogil:
+    """The next point: inverse quadratic interpolation where its three points are monotone enough for it (Chandrupatla
+    1997), else the chord, with the margin of an end that stays weighted down (Anderson and Bjoerck 1973)."""
+    cdef double a, fa, b, fb, c = r.old, fc = r.f_old, xi, phi, x
+    a = r.hi if r.side > 0 else r.lo
+    fa = r.f_hi if r.side > 0 else r.f_lo
+    b = r.lo if r.side > 0 else r.hi
+    fb = r.f_lo if r.side > 0 else r.f_hi
+    x = r.lo
+    if r.points == 3 and not r.made_up:
+        xi = (a - b) / (c - b)
+        phi = (fa - fb) / (fc - fb)
+        if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
+            x = a + (b - a) * (fa / (fb - fa) * fc / (fb - fc)) + (c - a) * (fa / (fc - fa) * fb / (fc - fb))
+    if not r.lo < x < r.hi:
+        fb *= r.weight
+        x = a + (b - a) * fa / (fa - fb)
     return x if r.lo < x < r.hi else 0.5 * (r.lo + r.hi)
 
 
