@@ -95,7 +95,7 @@ cdef void drive_stages(const tl_model* m, tl_state* s, int32_t stages, double ah
         for d in range(TL_NVG(m)):
             # (w_a - i w_b)' = 0
             i = m.vg[d].fr
-            alpha = gear_rate(m, s, d, stages, st)
+            alpha = gear_rate(m, s, d, stages, st) + (gear_change(m, s, d, x, ahead) if ahead > 0.0 and moving(m) else 0.0)
             for j in range(n):
                 s.ad[st * n + j] += s.pat.Tn[j * nf + i] * alpha
 

@@ -143,6 +143,19 @@ cdef inline double gear_rate(const tl_model* m, const tl_state* s, int32_t d, in
     return s.gears.rate[d] * row_dot(m, m.vg[d].row_b, u)
 
 
+cdef inline double gear_change(const tl_model* m, const tl_state* s, int32_t d, double theta, double ahead) noexcept nogil:
+    """What (w_a - p w_b)' of gear d changes by from the present instant until `ahead` (of h) later, at the fraction theta of the step: to
+    the first order, with the ratio there."""
+    cdef const tl_ratio* r = &s.gears.now[d]
+    cdef double dt = ahead * m.h, a = row_dot(m, m.vg[d].row_b, s.now.a), rate = s.gears.rate[d], ratio
+    if m.vg[d].kind == RATIO_SPEED:
+        ratio = s.ratio[d] + dt * rate
+    else:
+        ratio = ratio_on(r, input_at(m, s, m.vg[d].input, theta))
+        rate = r.slope * input_slope(m, s, m.vg[d].input, theta) * m.inv_h
+    return (rate - s.gears.rate[d]) * row_dot(m, m.vg[d].row_b, s.now.u) + rate * dt * a + (ratio - s.ratio[d]) * a
+
+
 cdef double next_ratio_break(const tl_model* m, const tl_state* s, double done, double last) noexcept nogil:
     """Where in the step the argument of a curve over an input next passes a breakpoint; `last` if nowhere before it."""
     cdef int32_t d, k, i, nin = TL_NIN(m)

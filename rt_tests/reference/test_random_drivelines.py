@@ -24,7 +24,7 @@ ALWAYS = (0, 2, 5, 9, 11, 19, 20, 30)
 #: tolerances of the drivelines that exceed TICK: the torque of a clutch behind a gear of changing ratio
 BEYOND = {39: 7e-6, 48: 7e-6}
 #: more than 12 events in one step
-FALLBACKS = {36: 1}
+FALLBACKS: dict[int, int] = {}
 
 
 @cache
