@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import compress
 
@@ -13,6 +14,7 @@ from torqueloop.core.analyse.gear_statics import GearTrain, solve_gear
 from torqueloop.core.analyse.gearbox_report import train_of
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.tables import Table1D
 from torqueloop.cython_kernels.tick.monitors import CLOSED
 from torqueloop.hil.monitors.gearbox import gearbox_facts
 
@@ -115,3 +117,14 @@ def test_elements_of_a_gear_carry_what_balances_the_torques_of_its_shafts(name: 
         if len(held) == 1 and held[0] in gear.torque and not fixed:
             assert gear.torque[held[0]] == pytest.approx(abs(gear.ratio - 1.0), abs=1e-3), gear.name
         assert set(gear.torque) <= set(gear.elements) and all(x >= 0.0 for x in gear.torque.values())
+
+
+@pytest.mark.parametrize(("x", "y", "most"), [
+    ([0.0, 300.0, 600.0], [0.0, 300.0, 150.0], 600.0),  # the curve ends with torque
+    ([0.0, 50.0, 500.0, 520.0, 700.0], [0.0, 0.0, 200.0, 0.0, -50.0], 520.0),
+])  # fmt: skip
+def test_the_engine_has_no_torque_beyond_its_highest_speed(x: list[float], y: list[float], most: float) -> None:
+    driveline = load(CARS[0])
+    name, engine = next((n, c) for n, c in driveline.components.items() if c.kind == "Engine")
+    driveline.components[name] = replace(engine, wot=Table1D(x, y))
+    assert gearbox_facts(driveline).engine_max_radps == most
