@@ -390,7 +390,7 @@ def test_in_a_browser_without_a_network(run: RecordedRun, drawn: Path) -> None:
         tab.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
         tab.on("pageerror", lambda e: said.append(str(e)))
         tab.on("request", lambda r: asked.append(r.url))
-        tab.goto(drawn.as_uri())
+        tab.goto(drawn.as_uri(), timeout=300e3)  # drawn by the processor, beside other tests
         until(tab, "animation.frames > 0")
         assert not tab.locator("#sorry").is_visible(), "WebGL"
         tab.evaluate("animation.seek(8.5)")

@@ -88,7 +88,7 @@ def test_a_run_that_fails_fails_the_test(pytester: pytest.Pytester) -> None:
     """Its gates and checks are looked at after the test; `judge=False` leaves them to the test."""
     text = (
         "def leave(rig):\n    rig.override({'vehicle.F': 0.0})\n    rig._holder.live.control.safe()\n    rig.run(0.1)\n"
-        "    assert 'asked for' in rig.safe_state\n"
+        "    assert 'requested' in rig.safe_state\n"
         "def test_judged(rig):\n    leave(rig)\n"
         "@pytest.mark.rig(judge=False)\ndef test_by_hand(rig):\n    leave(rig)\n"
     )
