@@ -112,6 +112,13 @@ def test_a_crank_dip_and_a_fault_of_the_battery_reach_the_coils(tmp_path: Path) 
     assert late == pytest.approx(1.5 / 0.05 * 1e-3 * keep / (1.0 - keep), rel=1e-4)
 
 
+def test_terminal_30_is_the_battery_and_terminal_15_follows_the_ignition(tmp_path: Path) -> None:
+    run = driven(tmp_path, **{"supply.ignition": [[0.0, 0.0], [0.5, 1.0]]})
+    before, behind = run.t < 0.499, run.t > 0.501
+    assert set(run["supply.terminal_30"]) == {12.0}
+    assert set(run["supply.terminal_15"][before]) == {0.0} and set(run["supply.terminal_15"][behind]) == {12.0}
+
+
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
