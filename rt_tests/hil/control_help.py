@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 from rig_help import Car, Unit
 
 from torqueloop.hil.control.client import Client, connect
 from torqueloop.hil.results.files import read_run_info
+from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
+
+#: longest wait of a vehicle for a request of the test, in seconds
+LONGEST_WAIT_S = 20.0
 
 
 class SlowCar(Car):
-    """The vehicle model; each exchange takes a moment, so that a client has time to come between: with `before` a
-    second more, in the hundred ticks before that one."""
+    """The vehicle model; each exchange takes a moment, so that a client has time to come between.
 
-    def __init__(self, pause_s: float = 5e-4, before: int = 0) -> None:
+    before: simulated ticks for which the test asks something. Two ticks before each of them the vehicle waits until the
+    rig has that request, so it comes in time on a busy machine, too.
+    """
+
+    def __init__(self, pause_s: float = 5e-4, before: tuple[int, ...] = ()) -> None:
         super().__init__()
-        self.pause_s, self.before = pause_s, before
+        self.pause_s, self.before = pause_s, list(before)
+        self.asked = threading.Semaphore(0)
 
     def __call__(self, message):
-        time.sleep(0.01 if 0 < self.before - message.step <= 100 else self.pause_s)
+        time.sleep(self.pause_s)
+        if self.before and message.step >= self.before[0] - 2:
+            self.before.pop(0)
+            assert self.asked.acquire(timeout=LONGEST_WAIT_S), "no request came"
         return super().__call__(message)
 
 
@@ -38,9 +52,22 @@ class Running:
         if options["clock"] == "real":
             options["vehicle"] = options["ecus"] = None
 
+        exchange, car = RigControl.exchange, options["vehicle"]
+
+        def seen(control: RigControl, at: int, post: Callable[[], None]) -> int:
+            def posted() -> None:
+                post()
+                if at >= 0:
+                    car.asked.release()
+
+            return exchange(control, at, posted)
+
         def body() -> None:
+            waits = isinstance(car, SlowCar) and bool(car.before)
+            watched = patch.object(RigControl, "exchange", seen) if waits else nullcontext()
             try:
-                self.result = run_rig(path, RunSpec(duration_s=seconds, out=out, **options))
+                with watched:
+                    self.result = run_rig(path, RunSpec(duration_s=seconds, out=out, **options))
             except BaseException as error:
                 self.error = error
 

@@ -212,7 +212,7 @@ def test_a_checkpoint_from_before_there_were_attitudes(rig: Path, tmp_path: Path
     """Angles, speeds and accelerations are enough where the rig asks for no attitude; else it says what is missing."""
     if asked:
         with_a_shaft(tmp_path)
-    car = SlowCar(before=200)
+    car = SlowCar(before=(200,))
     car.model = VehicleModel(load_vehicle_config(tmp_path / "free.toml"))
     going = Running(rig, tmp_path / "run", 0.3, vehicle=car, ecus=None)
     with going.client() as client:

@@ -212,7 +212,7 @@ def test_on_the_real_clock_a_flood_costs_no_tick_its_inputs(tmp_path):
 @pytest.mark.proof
 def test_faults_switched_by_hand_are_switched_over_the_channel(tmp_path):
     add = '\n[[faults]]\nsignal = "driver.pedal"\nkind = "value"\nvalue = 0.4\nswitch = "stuck_pedal"\n'
-    going = Running(rig_file(tmp_path, add=add), tmp_path / "run", 2.0, vehicle=SlowCar(1e-3))
+    going = Running(rig_file(tmp_path, add=add), tmp_path / "run", 2.0, vehicle=SlowCar(before=(300, 600)))
     with going.client() as client:
         assert client["fault.stuck_pedal"] == 0.0
         client.set({"fault.stuck_pedal": 1.0}, at=300)

@@ -103,7 +103,7 @@ def test_tables_have_a_gain():
 def taken(tmp_path_factory):
     """2.5 s with a checkpoint at tick 1700, in the middle of the first shift into gear, and the run without one."""
     folder = tmp_path_factory.mktemp("checkpoint")
-    going = Running(DESK, folder / "run", 2.5)
+    going = Running(DESK, folder / "run", 2.5, vehicle=SlowCar(before=(1700,)))
     with going.client() as client:
         client.override({"driver.brake_switch": 1.0})
         answer = client.checkpoint("here", at=1700)
@@ -157,7 +157,7 @@ def test_a_run_from_a_checkpoint_ends_in_the_same_state(taken, tmp_path, kernel)
 @pytest.mark.proof
 def test_a_run_that_goes_back_goes_the_same_way_again(tmp_path):
     """Restored in the middle: ticks 600 .. 1199 come twice, and both times with the same bits."""
-    going = Running(DESK, tmp_path / "run", 2.4, vehicle=SlowCar(1e-3))
+    going = Running(DESK, tmp_path / "run", 2.4, vehicle=SlowCar(before=(600, 1200)))
     with going.client() as client:
         client.checkpoint("a", at=600)
         with pytest.raises(ControlError, match="there are: a"):
@@ -177,7 +177,7 @@ def test_a_run_that_goes_back_goes_the_same_way_again(tmp_path):
 
 @pytest.mark.proof
 def test_parameters_go_back_with_a_checkpoint(tmp_path):
-    going = Running(DESK, tmp_path / "run", 2.0, vehicle=SlowCar(1e-3))
+    going = Running(DESK, tmp_path / "run", 2.0, vehicle=SlowCar(before=(400, 500, 800)))
     with going.client() as client:
         mass = client["car.m"]
         client.checkpoint("light", at=400)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from control_help import Running
+from control_help import Running, SlowCar
 from rig_help import CONFIGS, Car, Unit
 
 import torqueloop as tl
@@ -82,7 +82,7 @@ def test_what_the_tick_computed_is_what_the_classes_compute(driven: tl.Run) -> N
 
 def test_a_run_from_a_checkpoint_ends_in_the_same_state(tmp_path: Path) -> None:
     """At a tick in which neither driver nor fan is called: what they hold and how long it is ago come back."""
-    going = Running(CYCLE, tmp_path / "run", 0.9)
+    going = Running(CYCLE, tmp_path / "run", 0.9, vehicle=SlowCar(before=(633,)))
     with going.client() as client:
         client.checkpoint("here", at=633)
     whole = going.join()

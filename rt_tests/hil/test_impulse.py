@@ -45,7 +45,7 @@ def test_tractive_impulse_is_the_momentum_and_the_trapezoid_of_the_force(tmp_pat
 def test_the_impulse_is_that_of_the_mass_that_was_set(tmp_path):
     """The momentum that a change of mass brings by itself is none that the driveline gave; every later one is that of
     the new mass."""
-    going = Running(DESK, tmp_path / "run", 0.6, vehicle=SlowGusts(before=300))
+    going = Running(DESK, tmp_path / "run", 0.6, vehicle=SlowGusts(before=(300,)))
     with going.client() as client:
         changed = client.set({"car.m": 3000.0}, at=300)
     assert changed == 300 and going.join().stats.clock.ticks == 600

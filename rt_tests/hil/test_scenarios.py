@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from control_help import Running
+from control_help import Running, SlowCar
 from rig_help import Car, Unit
 from typer.testing import CliRunner
 
@@ -233,7 +233,7 @@ def test_a_checkpoint_in_the_middle_of_the_steps(tmp_path: Path) -> None:
     made = load_scenario(installed("scenarios")["garage_shifts"], {"times": 1.0})
     peers = {"vehicle": Car(), "ecus": {"tcu": Unit()}}
     whole = run_rig(made.rig, RunSpec("virtual", out=tmp_path / "whole", overrides=made.overrides, **peers))
-    going = Running(made.rig, tmp_path / "taken", 60.0, overrides=made.overrides)
+    going = Running(made.rig, tmp_path / "taken", 60.0, overrides=made.overrides, vehicle=SlowCar(before=(5000,)))
     with going.client() as client:
         client.checkpoint("middle", at=5000)
     assert going.join().stats.hash == whole.stats.hash

@@ -95,7 +95,7 @@ def test_a_checkpoint_with_control_units_from_outside_goes_on_as_the_run_did(gov
     more += "ecu.tcu.options.start_timeout_s = 60\necu.tcu.options.timeout_s = 60\n"
     path = tmp_path / "outside.toml"
     path.write_text(f'extends = "{governed}"\n{more}')
-    going = Running(path, tmp_path / "run", 1.5, vehicle=SlowCar(before=1102), ecus={})
+    going = Running(path, tmp_path / "run", 1.5, vehicle=SlowCar(before=(1102,)), ecus={})
     with going.client() as client:
         assert client.checkpoint("here", at=1102)["tick"] == 1102
     first = going.join()
@@ -118,7 +118,7 @@ def test_a_checkpoint_with_control_units_from_outside_goes_on_as_the_run_did(gov
 def test_a_unit_that_cannot_save_is_named_in_a_run_from_a_checkpoint(governed: Path, tmp_path: Path) -> None:
     source = tmp_path / "governor.c"
     source.write_text("\n".join(line for line in GOVERNOR.splitlines() if "_save" not in line and "_load" not in line))
-    going = Running(governed, tmp_path / "run", 0.3, vehicle=SlowCar(before=150), ecus={})
+    going = Running(governed, tmp_path / "run", 0.3, vehicle=SlowCar(before=(150,)), ecus={})
     with going.client() as client:
         client.checkpoint("here", at=150)
     going.join()
