@@ -3,8 +3,8 @@
 Full load: the parabola with its top at the stated torque that passes through the stated power,
 T = T_max - a (n - n_T)^2 with a = (T_max - T_P)/(n_P - n_T)^2. Where the torque is stated from one speed to another, it
 is constant between them and below them: a supercharged engine, whose pressure is there at once. It holds from IDLE_RPM
-up; from standstill to there it is a straight line; above the stated power another down to 0 at the limiter, so that the
-stated power is the largest.
+up; from standstill to there it is a straight line; above the stated power another, so that the stated power is the
+largest. It is 0 at the limiter and goes on to the torque at closed throttle: the limiter takes the fuel away.
 
 Closed throttle: T = -(fmep + pmep) V/(4 pi). fmep = 0.97 + 0.15 n + 0.05 n^2 bar, n in 1000 rpm: friction of a warm
 engine (Heywood, Internal Combustion Engine Fundamentals, 1988, after Barnes-Moss). pmep = 0.65 bar: the intake at
@@ -62,7 +62,7 @@ class StatedEngine:
         at = min(max(rpm, IDLE_RPM if self.from_rpm is None else self.torque_rpm), self.power_rpm)
         parabola = self.torque_Nm - self.bend_Nm_per_rpm2 * (at - self.torque_rpm) ** 2
         left = (self.limiter_rpm - rpm) / (self.limiter_rpm - self.power_rpm)
-        return parabola * min(1.0, rpm / IDLE_RPM, max(0.0, left))
+        return max(parabola * min(1.0, rpm / IDLE_RPM, left), self.closed_throttle_Nm(rpm))
 
     def closed_throttle_Nm(self, rpm: float) -> float:
         """Torque at closed throttle, negative: friction and pumping."""

@@ -137,6 +137,9 @@ cdef int32_t _engaged(const monitors_t* m, const double* s, const scene_t* c) no
     if not c.rolls:
         if c.closed_as < 0:
             return 0
+        # at rest every ratio fits: another gear than the speeds have shown is engaged once other elements are closed
+        if s[M_LAST] != 0.0 and m.gear[c.closed_as].number != s[M_LAST] and s[M_CLOSED_TICK] <= s[M_LAST_TICK]:
+            return 0
         error = c.w_in - m.gear[c.closed_as].ratio * c.w_out
         return 0 if error > best or (error < -best and not c.overrun) else c.closed_as + 1
     for k in range(m.n_gear):

@@ -5,7 +5,7 @@
     slip longer or shorter than wanted by more than time_tolerance         -> kiss pressure up or down
 
 One step per shift, within limits. Nothing is learnt from shifts with a timeout, with several oncoming elements (which
-one was it?), or while coasting.
+one was it?), while coasting, or when the pedal was pressed or released on the way.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Observed:
     flare: float = 0.0
     torque_s: float = 0.0
     inertia_s: float = 0.0
+    #: the pedal was pressed or released in the shift, and another profile went on with it
+    changed: bool = False
 
     def see(self, stage: str, dt: float, above: float) -> None:
         """A control step; above: turbine speed less that of the old gear [rad/s]."""
@@ -62,6 +64,8 @@ def learn(config: TcuConfig, learnt: Learnt, name: str, source: str, target: str
     c = config.adaptation
     new = [e for e in config.gears[target].elements if e not in config.gears[source].elements]
     if c is None or name.endswith(".coast") or not 0 < gear_number(source) < gear_number(target) or len(new) != 1:
+        return
+    if seen.changed:
         return
     element, phases = new[0], config.phases(name)
     torque_s = sum(p.duration_s for p in phases if p.stage == "torque")

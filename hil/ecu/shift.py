@@ -223,16 +223,22 @@ class ShiftRunner:
         return dict(self._pressure)
 
     def go_on_as(self, name: str, torque: float) -> None:
-        """The same shift by another profile while its elements are filled: the pedal was pressed or released. What is
-        being filled stays so."""
+        """The same shift by another profile: the pedal was pressed or released. What is being filled stays so; later,
+        once in a shift, it goes on with the phase of the same stage."""
         phases = self._config.phases(name)
-        if name == self.name or self._index or phases[0].stage != "filling":
+        here = self._phases[min(self._index, len(self._phases) - 1)]
+        same = [k for k, phase in enumerate(phases) if (phase.stage, phase.to_gear) == (here.stage, here.to_gear)]
+        filling = here.stage == "filling"
+        if name == self.name or not same or here.stage == "closing" or self.observed.changed or filling and self._index:
             return
         self.name, self._phases = name, phases
-        for element, law in phases[0].elements.items():
+        if not filling:
+            self._index, self._entering, self.observed.changed = same[0], True, True
+            return
+        for element, law in phases[same[0]].elements.items():
             if law.law in ("torque", "bar", "open", "line"):
                 self._ramps[element] = self._begin_ramp(
-                    element, law, phases[0], max(abs(torque), self._config.torque_min_Nm)
+                    element, law, phases[same[0]], max(abs(torque), self._config.torque_min_Nm)
                 )
 
     # --- phases -----------------------------------------------------------------------------------------------------

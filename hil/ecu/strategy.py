@@ -284,11 +284,14 @@ class Transmission:
                 self._begin(wanted, torque, now)
         elif now.lever in ("N", "P") or (now.lever == "R") != ("R" in (self.runner.source, self.runner.target)):
             self._abort(now)
-        elif self.runner.stage == "filling":
-            if self.config.cancel_in_filling and self.selector.select(self.runner.source, now) == self.runner.source:
-                self._cancel()
-            else:
-                self.runner.go_on_as(self._profile(self.runner.name.removesuffix(COAST), torque), torque)
+        elif (
+            self.runner.stage == "filling"
+            and self.config.cancel_in_filling
+            and self.selector.select(self.runner.source, now) == self.runner.source
+        ):
+            self._cancel()
+        else:
+            self.runner.go_on_as(self._profile(self.runner.name.removesuffix(COAST), torque), torque)
         if self.runner is not None:
             pressures = self.runner.step(now, torque, line)
             if self.runner.done:
