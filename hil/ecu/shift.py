@@ -28,6 +28,8 @@ from torqueloop.hil.ecu.tcu_tables import TcuConfig, interpolate, read_columns
 
 #: [rad/s per rpm]
 RPM = 0.10471975511965977
+#: a phase lasts this long before the pedal changes the profile of its shift: the torque may swing about its limit [s]
+CHANGE_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -223,18 +225,20 @@ class ShiftRunner:
         return dict(self._pressure)
 
     def go_on_as(self, name: str, torque: float) -> None:
-        """The same shift by another profile: the pedal was pressed or released. What is being filled stays so; later,
-        once in a shift, it goes on with the phase of the same stage."""
+        """The same shift by another profile: the pedal was pressed or released. What is being filled stays so; later it
+        goes on with the phase of the same stage, CHANGE_S after the last phase began at the earliest."""
         phases = self._config.phases(name)
         here = self._phases[min(self._index, len(self._phases) - 1)]
         same = [k for k, phase in enumerate(phases) if (phase.stage, phase.to_gear) == (here.stage, here.to_gear)]
         filling = here.stage == "filling"
-        if name == self.name or not same or here.stage == "closing" or self.observed.changed or filling and self._index:
+        if name == self.name or not same or here.stage == "closing" or filling and self._index:
+            return
+        if not filling:
+            if self._time - self._phase_begun >= CHANGE_S:
+                self._index, self._entering, self.observed.changed = same[0], True, True
+                self.name, self._phases = name, phases
             return
         self.name, self._phases = name, phases
-        if not filling:
-            self._index, self._entering, self.observed.changed = same[0], True, True
-            return
         for element, law in phases[same[0]].elements.items():
             if law.law in ("torque", "bar", "open", "line"):
                 self._ramps[element] = self._begin_ramp(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from plant_4hp22 import PRESSED, RPM, Plant
 
-from torqueloop.hil.ecu.adaptation import Learnt
+from torqueloop.hil.ecu.adaptation import Learnt, learn
 from torqueloop.hil.ecu.shift import Measured, ShiftRunner
 from torqueloop.hil.ecu.strategy import Transmission
 from torqueloop.hil.ecu.tcu_tables import load_tcu_config
@@ -195,6 +195,36 @@ def test_lever_to_neutral_in_a_shift_opens_the_torque_path_at_once() -> None:
     assert run.shift[590] == "2-3"
     assert run.gear[-1] == "N"
     assert_elements(run, -1, "N")
+
+
+@pytest.mark.parametrize("power", [True, False])
+def test_a_shift_goes_on_by_the_other_profile_when_the_pedal_changes(power: bool) -> None:
+    """From the phase of the same stage and with the pressures it has; not within 0.1 s; not learnt from."""
+    config = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_zf_8hp70.toml")
+    names = ("3-2", "3-2.coast") if power else ("3-2.coast", "3-2")
+    ratio, torque = config.gears["3"].ratio, 200.0 if power else -40.0
+    assert ratio is not None
+    line = {e: (6.0 if e in config.gears["3"].elements else 0.0) for e in config.elements}
+    runner, now = ShiftRunner(config, names[0], "3", "2", line), Measured(0.0, ratio * 100.0 + 20.0, 100.0)
+    while runner.stage != "inertia":
+        pressures = runner.step(now, torque, 6.0)
+    begun = runner.elapsed_s
+    while runner.name == names[0]:
+        pressures = runner.step(now, torque, 6.0)
+        runner.go_on_as(names[1], -torque)
+    assert 0.09 < runner.elapsed_s - begun < 0.11 and runner.observed.changed, "the torque may swing about its limit"
+    after = runner.step(now, -torque, 6.0)
+    assert runner.stage == "inertia" and runner.elapsed_s > 0.3
+    for name in ("A", "C"):  # on, off
+        assert abs(after[name] - pressures[name]) < 1.5, name
+    # in the coasting shift the oncoming element takes the turbine up; under power the offgoing one does not let it fall
+    for _ in range(30):
+        after = runner.step(now, -torque, 6.0)
+    kiss = config.elements["C"].kiss_bar
+    assert (after["A"] > kiss + 0.05 and after["C"] == 0.0) if power else (after["A"] == after["C"] == kiss)
+    learnt = Learnt()
+    learn(config, learnt, "2-3", "2", "3", replace(runner.observed, flare=100.0, torque_s=0.3, inertia_s=2.0))
+    assert learnt == Learnt()
 
 
 def test_same_inputs_give_the_same_pressures() -> None:

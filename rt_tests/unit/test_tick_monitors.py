@@ -174,3 +174,15 @@ def test_gears_that_change_at_standstill_hunt_as_well_but_one_way_back_is_none()
     assert failed(read(**ERRORS["hunting"] | stands)) == {"hunting"}
     once = geared((0.0, "2"), (5.0, "1"), (7.0, "2"))
     assert failed(read(**once | stands)) == set()
+
+
+def test_a_stop_is_no_shift() -> None:
+    """Braked to a stop in 2-1: the speeds have the ratio of 1st before the band of 2nd is open. It holds on at rest,
+    where every ratio fits."""
+    rolls = course((0.0, 20.0), (5.0, 4.0), (5.5, 0.0))
+    ratio = course((0.0, 3.0), (3.0, 2.0), (5.0, 3.0))
+    others = {"B.capacity": course((0.0, 200.0), (3.0, 0.0), (6.5, 200.0)),
+              "C.capacity": course((0.0, 0.0), (3.0, 200.0), (6.5, 0.0))}  # fmt: skip
+    stop = closed("A") | others | {"w_out": rolls, "w_in": rolls * ratio, "sent": rolls, "v": 0.3 * rolls,
+                                   "pedal": 0.0, "brake": 0.3}  # fmt: skip
+    assert failed(read(**stop)) == set()
