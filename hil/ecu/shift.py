@@ -224,9 +224,9 @@ class ShiftRunner:
             self._pressure[name] = min(max(pressure, 0.0), config.line_pressure.max_bar)
         return dict(self._pressure)
 
-    def go_on_as(self, name: str, torque: float) -> None:
+    def continue_as(self, name: str, torque: float) -> None:
         """The same shift by another profile: the pedal was pressed or released. What is being filled stays so; later it
-        goes on with the phase of the same stage, CHANGE_S after the last phase began at the earliest."""
+        continues with the phase of the same stage, CHANGE_S after the last phase began at the earliest."""
         phases = self._config.phases(name)
         here = self._phases[min(self._index, len(self._phases) - 1)]
         same = [k for k, phase in enumerate(phases) if (phase.stage, phase.to_gear) == (here.stage, here.to_gear)]

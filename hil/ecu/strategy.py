@@ -291,7 +291,7 @@ class Transmission:
         ):
             self._cancel()
         else:
-            self.runner.go_on_as(self._profile(self.runner.name.removesuffix(COAST), torque), torque)
+            self.runner.continue_as(self._profile(self.runner.name.removesuffix(COAST), torque), torque)
         if self.runner is not None:
             pressures = self.runner.step(now, torque, line)
             if self.runner.done:

@@ -198,7 +198,7 @@ def test_lever_to_neutral_in_a_shift_opens_the_torque_path_at_once() -> None:
 
 
 @pytest.mark.parametrize("power", [True, False])
-def test_a_shift_goes_on_by_the_other_profile_when_the_pedal_changes(power: bool) -> None:
+def test_a_shift_continues_by_the_other_profile_when_the_pedal_changes(power: bool) -> None:
     """From the phase of the same stage and with the pressures it has; not within 0.1 s; not learnt from."""
     config = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_zf_8hp70.toml")
     names = ("3-2", "3-2.coast") if power else ("3-2.coast", "3-2")
@@ -211,7 +211,7 @@ def test_a_shift_goes_on_by_the_other_profile_when_the_pedal_changes(power: bool
     begun = runner.elapsed_s
     while runner.name == names[0]:
         pressures = runner.step(now, torque, 6.0)
-        runner.go_on_as(names[1], -torque)
+        runner.continue_as(names[1], -torque)
     assert 0.09 < runner.elapsed_s - begun < 0.11 and runner.observed.changed, "the torque may swing about its limit"
     after = runner.step(now, -torque, 6.0)
     assert runner.stage == "inertia" and runner.elapsed_s > 0.3
