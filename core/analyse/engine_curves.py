@@ -4,7 +4,7 @@ Full load: the parabola with its top at the stated torque that passes through th
 T = T_max - a (n - n_T)^2 with a = (T_max - T_P)/(n_P - n_T)^2. Where the torque is stated from one speed to another, it
 is constant between them and below them: a supercharged engine, whose pressure is there at once. It holds from IDLE_RPM
 up; from standstill to there it is a straight line; above the stated power another, so that the stated power is the
-largest (to 0.1 %). It is 0 at the limiter and goes on to the torque at closed throttle: the limiter takes the fuel away.
+largest (to 0.1 %). It is 0 at the limiter and continues to the torque at closed throttle: the limiter cuts the fuel.
 
 Closed throttle: T = -(fmep + pmep) V/(4 pi). fmep = 0.97 + 0.15 n + 0.05 n^2 bar, n in 1000 rpm: friction of a warm
 engine (Heywood, Internal Combustion Engine Fundamentals, 1988, after Barnes-Moss). pmep = 0.65 bar: the intake at

@@ -234,7 +234,7 @@ def test_a_shift_that_goes_on_as_another_one_begins_its_ramps_from_where_the_pre
     now = Measured(300.0, OLD * W_OUT, W_OUT, 0.4, lever="D")
     for _ in range(10):
         assert runner.step(now, torque, LINE)["C"] == 3.0, "not named: it stays"
-    runner.go_on_as("3-4", torque)
+    runner.continue_as("3-4", torque)
     e = Elements(torque, {"C": 3.0, "D": 0.0})
     x = e.multiple("C")
     for k in range(1, 10):
