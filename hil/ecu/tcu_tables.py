@@ -336,8 +336,8 @@ class TcuConfig(ConfigTable):
     garage: Garage
     limp_home: LimpHome = LimpHome()
     #: Turbine torque above which a shift counts as power-on. Below it, the TCU uses the shift "FROM-TO.coast" if the
-    #: file has it. If the pedal is pressed or released during a shift, the TCU changes to the phase of the same stage of
-    #: the other one.
+    #: file has it. If the pedal is pressed or released during a shift, the TCU continues with the other one, in the
+    #: same stage.
     power_on_torque_Nm: float = 15.0
     #: The laws `torque` and `regulate` use at least this turbine torque.
     torque_min_Nm: Positive = 25.0
