@@ -11,10 +11,18 @@ cdef enum:
     SEN_EDGES = 2               # edges in this tick
     SEN_PERIOD = 3              # time between the last two edges [s]; 0: none yet, or it stands
     SEN_DIRECTION = 4           # 1, -1; 0 as long as nothing has turned
-    SEN_ANGLE = 5               # way since the last tooth, in teeth, 0..1
-    SEN_AGE = 6                 # time since the last edge at the end of the tick [s]
-    SEN_SPEED = 7               # true speed at the end of the tick before [rad/s]
-    N_TEETH = 8
+    SEN_TOOTH = 5               # whole teeth that the wheel has turned, backward less than 0
+    SEN_ANGLE = 6               # way behind that tooth, in teeth, 0 <= f < 1
+    SEN_AGE = 7                 # time since the last edge at the end of the tick [s]
+    SEN_FREQUENCY = 8           # of the teeth in this tick, in whole steps of 1/(D T) [Hz]
+    SEN_AMPLITUDE = 9           # of the voltage of a coil at the end of the tick [V]
+    SEN_PULSES = 10             # pulses in this tick: edges, or one at standstill
+    SEN_WIDTH = 11              # width of the last pulse [s]
+    SEN_QUIET = 12              # time since the last pulse at the end of the tick [s]
+    SEN_BEFORE = 13             # what is measured at the end of the tick before [rad or rad/s]
+    SEN_REST = 14               # what rounding the position has left, in teeth
+    SEN_BEGUN = 15              # 1 from the first tick on
+    N_TEETH = 16
 
 cdef enum:
     SENSOR_CURVE = 0
@@ -40,7 +48,19 @@ cdef struct sensor_t:
     double* y                   # moves: what is sent on the way from a position to another, POSITIONS x POSITIONS
     double per_rad              # teeth over 2 pi
     double standstill_s         # no edge for longer: it stands
-    double jitter               # edge off its place by up to this share of a tooth
+    int32_t of_angle            # 1: the signal is an angle [rad], 0: a speed [rad/s]
+    int32_t teeth               # Z
+    int32_t missing             # the last of them that give no edge
+    double parts                # D: parts of a tooth that the frequency is resolved into in a tick
+    double jitter               # edge off its place at random by up to this share of a tooth
+    double run_out              # edge off its place by this share of a tooth, once around in a turn
+    double amplitude_Vs         # amplitude of the voltage over the speed; 0: the sensor has no threshold
+    double amplitude_run_out    # share by which the amplitude changes in a turn
+    double threshold_V          # amplitude below which an edge is not seen
+    double width_forward        # width of a pulse [s]
+    double width_backward
+    double width_standstill
+    double every_s              # time without an edge after which a pulse comes nevertheless; 0: none
     double dropout              # probability that an edge is not seen
     double hold_s               # moves: a movement is sent for so long, then rest for as long at least
     double rest                 # moves: what is sent at rest

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from torqueloop.cython_kernels.tick.blocks import Blocks
 
 TEETH_SIGNALS: tuple[tuple[str, str], ...]
+MOST_PARTS: int
 MOVES_SIGNALS: tuple[tuple[str, str], ...]
 
 class Sensors(Blocks):
@@ -23,11 +24,20 @@ class Sensors(Blocks):
         *,
         source: int,
         out: int,
+        of_angle: bool,
         teeth: int,
+        missing: int,
         standstill_s: float,
         jitter: float,
+        run_out: float,
         dropout: float,
         signed_speed: bool,
+        parts: int,
+        amplitude_Vs: float,
+        amplitude_run_out: float,
+        threshold_V: float,
+        widths_s: tuple[float, float, float],
+        every_s: float,
         seed: int,
     ) -> None: ...
     def tick(self, sig: NDArray[Any]) -> None: ...

@@ -4,25 +4,38 @@
             resistance of a temperature sensor, supply voltage
     moves   a lever with a rest position: when the driver's lever goes from a position to another, the value of that
             movement for hold_s, then the value at rest for as long at least. A car stands in P at the begin
-    teeth   a wheel with Z teeth: a' = Z w / 2 pi, an edge each time a passes a whole number. Over a tick a moves with the
-            mean of both ends' speeds; the time of an edge follows linearly. An edge is off its place by up to
-            jitter teeth and missing with the probability dropout: splitmix64 of seed and number of the edge, so that
-            there is no state of its own. Period: time between the last two edges that were seen;
-            w = 2 pi / (Z period), and 2 pi / (Z age) as soon as no edge has come for longer than that.
+    teeth   a wheel with Z teeth at a = Z phi / 2 pi. Tooth k gives an edge each time a passes k + d(k), in either
+            direction. |d| < 1/2 is the sum of run_out sin(2 pi k / Z) and of a random displacement up to `jitter`
+            (splitmix64 of seed and k). The last `missing` teeth of a turn give no edge, and any edge is lost with the
+            probability `dropout`.
+            Over a tick a moves by Z (phi - phi_before) / 2 pi; where only the speed is known, by its integral with a
+            constant acceleration, in two parts where it changes its sign. The time of an edge follows linearly.
+            a is kept as a whole tooth and a multiple of 2^-36 of a tooth, and what rounding to it leaves is added in
+            the next tick. Sums are therefore exact however far the wheel has turned, and so is the frequency
+            m / (D T) with m = D (whole teeth) + floor(D f) - floor(D f_before), f the fraction of a tooth: the
+            frequencies of all ticks add up to floor(D a) / D teeth.
+            Period: time between the last two edges that were seen; w = 2 pi / (Z period), and 2 pi / (Z age) as soon
+            as no edge has come for longer than that. Amplitude of a coil: amplitude_Vs |w| (1 + amplitude_run_out
+            cos(2 pi k / Z)); an edge below threshold_V is not seen.
 """
 
-from libc.math cimport M_PI, fabs, floor
+from libc.math cimport M_PI, cos, fabs, floor, fmod, rint, sin
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
 
 #: signals of a sensor of teeth: (name, unit); "" is the sensor itself
-TEETH_SIGNALS = (("", "rad/s"), ("count", "1"), ("edges", "1"), ("period", "s"), ("direction", "1"), ("angle", "1"),
-                 ("age", "s"), ("speed", "rad/s"))
+TEETH_SIGNALS = (("", "rad/s"), ("count", "1"), ("edges", "1"), ("period", "s"), ("direction", "1"), ("tooth", "1"),
+                 ("angle", "1"), ("age", "s"), ("frequency", "Hz"), ("amplitude", "V"), ("pulses", "1"), ("width", "s"),
+                 ("quiet", "s"), ("before", "1"), ("rest", "1"), ("begun", "1"))
+#: most parts of a tooth that a frequency may be resolved into
+MOST_PARTS = 1 << 17
 #: signals of a lever that sends movements
 MOVES_SIGNALS = (("", "1"), ("at", "1"), ("left", "s"))
-#: most edges of one tick: beyond, the tick counts no more (a wheel of 100 teeth at 60000 rpm has 100 in 1 ms)
-cdef int MOST_EDGES = 1000
+#: most teeth of one tick: a wheel does not turn faster (one of 100 teeth at 60000 rpm turns by 100 in 1 ms)
+cdef double MOST_TEETH = 1000.0
+#: steps of a tooth that its position is a multiple of: with 10 bits of whole teeth a sum is exact in 53
+cdef double GRID = 2.0 ** 36
 
 
 cdef inline double _random(uint64_t seed, uint64_t number, uint64_t which) noexcept nogil:
@@ -56,32 +69,96 @@ cdef inline void _moves(const sensor_t* s, double T, double* own, double wanted)
         own[MOVE_VALUE] = s.rest
 
 
-cdef void _teeth(const sensor_t* s, double T, double* own, double w) noexcept nogil:
-    cdef double way = s.per_rad * 0.5 * (fabs(own[SEN_SPEED]) + fabs(w)) * T
-    cdef double at = own[SEN_ANGLE], share, seen_at, age = own[SEN_AGE], w_least
-    cdef int edges = 0, k, n
-    if w * own[SEN_SPEED] < 0.0:
-        way = 0.0       # through standstill within a tick: the way there and back is less than what counts
-    if w != 0.0:
-        own[SEN_DIRECTION] = 1.0 if w > 0.0 else -1.0
-    own[SEN_SPEED] = w
-    n = <int>floor(at + way) if at + way < MOST_EDGES else MOST_EDGES
-    for k in range(n):
-        share = (k + 1.0 - at) / way
-        own[SEN_COUNT] += 1.0
-        if s.dropout > 0.0 and _random(s.seed, <uint64_t>own[SEN_COUNT], 0) < s.dropout:
-            continue
-        seen_at = share * T
-        if s.jitter > 0.0:
-            seen_at += s.jitter * (2.0 * _random(s.seed, <uint64_t>own[SEN_COUNT], 1) - 1.0) * T / way
-        # age: time since the last edge seen, at the beginning of the tick less what has gone on since
-        if own[SEN_PERIOD] > 0.0 or own[SEN_AGE] < s.standstill_s:
-            own[SEN_PERIOD] = age + seen_at
-        age = -seen_at
-        edges += 1
-    own[SEN_ANGLE] = at + way - n
-    own[SEN_EDGES] = edges
-    own[SEN_AGE] = age + T
+cdef inline double _place(const sensor_t* s, int64_t tooth) noexcept nogil:
+    """Number of a tooth in its turn, 0 <= k < Z."""
+    return tooth - s.teeth * floor(tooth / <double>s.teeth)
+
+
+cdef inline double _displaced(const sensor_t* s, int64_t tooth) noexcept nogil:
+    """d(k): distance of an edge from its tooth, in teeth."""
+    cdef double d = 0.0
+    if s.jitter > 0.0:
+        d = s.jitter * (2.0 * _random(s.seed, <uint64_t>tooth, 1) - 1.0)
+    if s.run_out > 0.0:
+        d += s.run_out * sin(2.0 * M_PI * _place(s, tooth) / s.teeth)
+    return d
+
+
+cdef inline int _passed(const sensor_t* s, int64_t tooth, double x) noexcept nogil:
+    """Last edge, counted from `tooth`, that is not ahead of x teeth behind that tooth."""
+    cdef int k = <int>floor(x + 0.5)
+    return k if x >= k + _displaced(s, tooth + k) else k - 1
+
+
+cdef inline double _amplitude(const sensor_t* s, int64_t tooth, double w) noexcept nogil:
+    return s.amplitude_Vs * fabs(w) * (1.0 + s.amplitude_run_out * cos(2.0 * M_PI * _place(s, tooth) / s.teeth))
+
+
+cdef void _leg(const sensor_t* s, double* own, double way, double begin, double lasts) noexcept nogil:
+    """The wheel turns by `way` teeth from the time `begin` of the tick on, for `lasts`."""
+    cdef int64_t tooth = <int64_t>own[SEN_TOOTH]
+    cdef double x = own[SEN_ANGLE], end, w, time, carried
+    cdef int k, last, step
+    way = min(max(way, -MOST_TEETH), MOST_TEETH)
+    own[SEN_REST] += way - rint(way * GRID) / GRID
+    carried = rint(own[SEN_REST] * GRID) / GRID
+    own[SEN_REST] -= carried
+    way = rint(way * GRID) / GRID + carried
+    end = x + way
+    w = way / (s.per_rad * lasts)
+    if way != 0.0:
+        own[SEN_DIRECTION] = step = 1 if way > 0.0 else -1
+        # forward the edges behind the last passed one, backward the last passed one and those before it
+        k, last = _passed(s, tooth, x), _passed(s, tooth, end)
+        if step > 0:
+            k += 1
+            last += 1
+        while k != last:
+            time = begin + lasts * (k + _displaced(s, tooth + k) - x) / way
+            if _place(s, tooth + k) < s.teeth - s.missing:
+                _edge(s, own, tooth + k, time, w)
+            k += step
+    own[SEN_TOOTH] = tooth + floor(end)
+    own[SEN_ANGLE] = end - floor(end)
+    own[SEN_AMPLITUDE] = _amplitude(s, <int64_t>own[SEN_TOOTH], w)
+
+
+cdef inline void _edge(const sensor_t* s, double* own, int64_t tooth, double time, double w) noexcept nogil:
+    """An edge passes the sensor. SEN_AGE: how long before the beginning of the tick the last edge was seen."""
+    own[SEN_COUNT] += 1.0
+    if s.dropout > 0.0 and _random(s.seed, <uint64_t>own[SEN_COUNT], 0) < s.dropout:
+        return
+    if s.amplitude_Vs > 0.0 and _amplitude(s, tooth, w) < s.threshold_V:
+        return
+    if own[SEN_PERIOD] > 0.0 or own[SEN_AGE] < s.standstill_s:
+        own[SEN_PERIOD] = own[SEN_AGE] + time
+    own[SEN_AGE] = -time
+    own[SEN_EDGES] += 1.0
+
+
+cdef void _teeth(const sensor_t* s, double T, double* own, double now) noexcept nogil:
+    cdef double before = own[SEN_BEFORE], turn, tooth, part, w_least
+    if own[SEN_BEGUN] == 0.0:
+        # nothing is known of the time before: no edge, and an angle stands where it is
+        own[SEN_BEGUN], own[SEN_AGE], before = 1.0, s.standstill_s, now
+        if s.of_angle:
+            turn = rint(fmod(now, 2.0 * M_PI) * s.per_rad * GRID) / GRID
+            own[SEN_TOOTH], own[SEN_ANGLE] = floor(turn), turn - floor(turn)
+    own[SEN_BEFORE], own[SEN_EDGES] = now, 0.0
+    tooth, part = own[SEN_TOOTH], floor(s.parts * own[SEN_ANGLE])
+    if s.of_angle:
+        _leg(s, own, s.per_rad * (now - before), 0.0, T)
+    elif before * now < 0.0:
+        turn = T * before / (before - now)      # time of the reversal
+        _leg(s, own, s.per_rad * 0.5 * before * turn, 0.0, turn)
+        _leg(s, own, s.per_rad * 0.5 * now * (T - turn), turn, T - turn)
+    else:
+        _leg(s, own, s.per_rad * 0.5 * (before + now) * T, 0.0, T)
+    own[SEN_FREQUENCY] = (s.parts * (own[SEN_TOOTH] - tooth) + floor(s.parts * own[SEN_ANGLE]) - part) / (s.parts * T)
+    if not s.signed_speed:
+        own[SEN_FREQUENCY] = fabs(own[SEN_FREQUENCY])
+    own[SEN_AGE] += T
+    _pulses(s, T, own)
     if own[SEN_AGE] > s.standstill_s:
         own[SEN_AGE], own[SEN_PERIOD] = s.standstill_s, 0.0
     own[SEN_VALUE] = 0.0
@@ -90,6 +167,20 @@ cdef void _teeth(const sensor_t* s, double T, double* own, double w) noexcept no
         own[SEN_VALUE] = 1.0 / (s.per_rad * w_least)
         if s.signed_speed:
             own[SEN_VALUE] *= own[SEN_DIRECTION]
+
+
+cdef inline void _pulses(const sensor_t* s, double T, double* own) noexcept nogil:
+    """A pulse for each edge, of a width that tells the direction, and one each `every_s` without an edge."""
+    own[SEN_PULSES] = own[SEN_EDGES]
+    if own[SEN_EDGES] > 0.0:
+        own[SEN_QUIET] = own[SEN_AGE]
+        own[SEN_WIDTH] = s.width_forward if own[SEN_DIRECTION] > 0.0 else s.width_backward
+        return
+    own[SEN_QUIET] += T
+    # the last digits of a sum of ticks
+    if s.every_s > 0.0 and own[SEN_QUIET] > s.every_s - 1e-6 * T:
+        own[SEN_QUIET] -= s.every_s
+        own[SEN_PULSES], own[SEN_WIDTH] = 1.0, s.width_standstill
 
 
 cdef void sensors_tick(const sensors_t* m, double* sig) noexcept nogil:
@@ -150,18 +241,27 @@ cdef class Sensors(Blocks):
         for k in range(POSITIONS * POSITIONS):
             s.y[k] = codes[k]
 
-    def set_teeth(self, int index, *, source: int, out: int, teeth: int, standstill_s: float, jitter: float,
-                  dropout: float, signed_speed: bool, seed: int) -> None:
-        """A wheel of teeth; `out`: slot of the first of its signals."""
+    def set_teeth(self, int index, *, source: int, out: int, of_angle: bool, teeth: int, missing: int,
+                  standstill_s: float, jitter: float, run_out: float, dropout: float, signed_speed: bool, parts: int,
+                  amplitude_Vs: float, amplitude_run_out: float, threshold_V: float, widths_s: tuple, every_s: float,
+                  seed: int) -> None:
+        """A wheel of teeth; `out`: slot of the first of its signals; of_angle: `source` is an angle, not a speed;
+        parts: D; widths_s: of a pulse forward, backward and at standstill."""
         if not 0 <= index < self.m.n:
             raise IndexError(f"sensor {index} of {self.m.n}")
-        if teeth < 1 or not standstill_s > 0.0:
-            raise ValueError(f"{teeth} teeth, standstill after {standstill_s} s: allowed: both above 0")
+        if not 0 <= missing < teeth or not standstill_s > 0.0 or not 1 <= parts <= MOST_PARTS:
+            raise ValueError(f"{teeth} teeth without {missing}, standstill after {standstill_s} s, {parts} parts of a "
+                             f"tooth: allowed: a tooth or more, above 0, 1..{MOST_PARTS}")
+        if not jitter + run_out < 0.5:
+            raise ValueError(f"jitter {jitter} and run_out {run_out}: allowed: less than half a tooth together")
         self.slot(out + N_TEETH - 1)
         cdef sensor_t* s = &self.m.sensor[index]
         s.kind, s.source, s.out, s.per_rad = SENSOR_TEETH, self.slot(source), self.slot(out), teeth / (2.0 * M_PI)
-        s.standstill_s, s.jitter, s.dropout = standstill_s, jitter, dropout
-        s.signed_speed, s.seed = signed_speed, seed
+        s.of_angle, s.teeth, s.missing, s.parts = of_angle, teeth, missing, parts
+        s.standstill_s, s.jitter, s.run_out, s.dropout = standstill_s, jitter, run_out, dropout
+        s.amplitude_Vs, s.amplitude_run_out, s.threshold_V = amplitude_Vs, amplitude_run_out, threshold_V
+        s.width_forward, s.width_backward, s.width_standstill = widths_s
+        s.every_s, s.signed_speed, s.seed = every_s, signed_speed, seed
 
     def tick(self, sig) -> None:
         """One tick on a signal table (float64), for tests and tools."""

@@ -126,13 +126,16 @@ def test_a_silent_message_leaves_the_driver() -> None:
 
 # --- sensors
 NAMES = [name or "w" for name, _ in TEETH_SIGNALS]
+PLAIN: dict[str, object] = {
+    "source": 2, "out": 3, "of_angle": False, "teeth": 60, "missing": 0, "standstill_s": 0.1, "jitter": 0.0,
+    "run_out": 0.0, "dropout": 0.0, "signed_speed": False, "parts": 10_000, "amplitude_Vs": 0.0,
+    "amplitude_run_out": 0.0, "threshold_V": 0.0, "widths_s": (0.0, 0.0, 0.0), "every_s": 0.0, "seed": 1,
+}  # fmt: skip
 
 
 def teeth(sensor: dict[str, object], w: np.ndarray) -> dict[str, np.ndarray]:
     made = Sensors(20, 1, T)
-    given = {"source": 2, "out": 3, "teeth": 60, "standstill_s": 0.1, "jitter": 0.0, "dropout": 0.0,
-             "signed_speed": False, "seed": 1}  # fmt: skip
-    made.set_teeth(0, **(given | sensor))  # type: ignore[arg-type]
+    made.set_teeth(0, **(PLAIN | sensor))  # type: ignore[arg-type]
     sig, rows = np.zeros(20), []
     for value in w:
         sig[2] = value
@@ -218,8 +221,6 @@ def test_what_would_leave_the_memory_is_refused() -> None:
     with pytest.raises(IndexError, match="slot 10"):
         made.set_curve(0, source=10, out=3, points=[(0.0, 0.0), (1.0, 1.0)])
     with pytest.raises(IndexError):
-        made.set_teeth(
-            0, source=2, out=5, teeth=60, standstill_s=0.1, jitter=0.0, dropout=0.0, signed_speed=False, seed=0
-        )
+        made.set_teeth(0, **(PLAIN | {"out": 5}))  # type: ignore[arg-type]
     with pytest.raises(IndexError, match="30"):
         EngineControl(30, 25, T)

@@ -10,12 +10,31 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.can.codec import RxState
 from torqueloop.cython_kernels.tick import sensors as kernel
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, Curve
 from torqueloop.hil.common.levers import LEVERS, words_of
 from torqueloop.hil.rig.devices.device import Device
+
+#: share by which the number of those parts may differ from a whole number: both keys are rounded decimals
+WHOLE = 1e-9
+#: teeth without `resolution_Hz`: parts of a tooth that its frequency counts in each tick
+PARTS = 10_000
+
+
+class Pulse(ConfigTable):
+    """[sensors.NAME.pulse]: an active sensor that gives a pulse for each edge. Its width shows the direction."""
+
+    #: Width of a pulse when the wheel turns forward [s].
+    forward_s: Annotated[float, Field(gt=0, le=1)]
+    #: Width of a pulse when the wheel turns backward [s].
+    backward_s: Annotated[float, Field(gt=0, le=1)]
+    #: Width of a pulse without an edge, which shows that the sensor works [s].
+    standstill_s: Annotated[float, Field(ge=0, le=1)] = 0.0
+    #: Time without an edge after which such a pulse comes [s]. By default there is none.
+    every_s: Annotated[float, Field(ge=0, le=100)] = 0.0
 
 
 class Sensor(ConfigTable):
@@ -24,7 +43,7 @@ class Sensor(ConfigTable):
     #: curve: a table. teeth: a toothed wheel whose edges are counted. moves: a lever with a rest position, which sends
     #: movements instead of positions.
     kind: Literal["curve", "teeth", "moves"]
-    #: Signal that the sensor measures.
+    #: Signal that the sensor measures. teeth: a speed, or an angle such as "out.phi", whose edges do not drift.
     signal: str
     #: curve: points [x, y] with x in SI. The curve is linear between them and constant outside of them.
     points: Annotated[Curve, Field(max_length=200)] = []
@@ -48,12 +67,27 @@ class Sensor(ConfigTable):
     teeth: Annotated[int, Field(ge=1, le=1000)] = 60
     #: teeth: the wheel counts as standing when no edge comes for longer than this [s].
     standstill_s: Annotated[float, Field(gt=0)] = 0.1
+    #: teeth: number of the teeth that are missing at the end of a turn (reference gap).
+    missing: Annotated[int, Field(ge=0, le=999)] = 0
     #: teeth: largest random displacement of an edge, as a share of a tooth.
     jitter: Annotated[float, Field(ge=0, le=0.4)] = 0.0
+    #: teeth: largest displacement of an edge by an eccentric wheel, as a share of a tooth. It is a sine over a turn.
+    run_out: Annotated[float, Field(ge=0, le=0.4)] = 0.0
     #: teeth: probability that the sensor misses an edge.
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     #: teeth: whether the sensor detects the direction.
     direction: bool = False
+    #: teeth: amplitude of the voltage of a coil (variable reluctance) over the speed of the wheel [V s/rad].
+    amplitude_Vs: Annotated[float, Field(ge=0)] = 0.0
+    #: teeth: share by which the amplitude rises and falls over a turn, as the air gap of an eccentric wheel changes.
+    amplitude_run_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    #: teeth with `amplitude_Vs`: the control unit sees no edge when the amplitude is smaller than this [V].
+    threshold_V: Annotated[float, Field(ge=0)] = 0.0
+    #: teeth: steps in which a card sets its frequency [Hz]. 1 over the tick must be a whole number of them. By default
+    #: the frequency counts ten-thousandths of a tooth in each tick.
+    resolution_Hz: Annotated[float, Field(gt=0)] | None = None
+    #: teeth: widths of the pulses of an active sensor.
+    pulse: Pulse | None = None
     #: teeth: seed of the random numbers.
     seed: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
 
@@ -77,6 +111,12 @@ class Sensor(ConfigTable):
                 if word not in LEVERS:
                     raise BadValue("moves: {value} is no position of the lever", key="moves", value=word,
                                    allowed=", ".join(LEVERS))  # fmt: skip
+        if not self.missing < self.teeth:
+            raise BadValue("missing = {value}: no tooth is left", key="missing", value=self.missing,
+                           allowed=f"0 .. {self.teeth - 1}")  # fmt: skip
+        if not self.jitter + self.run_out < 0.5:
+            problem = "run_out = {value}: with the jitter an edge is displaced by half a tooth or more"
+            raise BadValue(problem, key="run_out", value=self.run_out, allowed=f"below {0.5 - self.jitter:g}")
         if self.pull_up_ohm is not None and (self.kind != "curve" or self.unit != "Ohm"):
             problem, allowed = "pull_up_ohm = {value}: only a resistance has one", 'kind = "curve" with unit = "Ohm"'
             raise BadValue(problem, key="pull_up_ohm", value=self.pull_up_ohm, allowed=allowed)
@@ -104,7 +144,7 @@ class Sensor(ConfigTable):
     def broken_line(self, kind: str) -> dict[str, float]:
         """Last part of a signal -> what is read with this fault of the line to the sensor; {}: not known."""
         if self.kind == "teeth":
-            return {"": 0.0, ".edges": 0.0}
+            return {"": 0.0, **{f".{name}": 0.0 for name in ("edges", "pulses", "frequency", "amplitude")}}
         if self.pull_up_ohm is None:
             return {}
         # short to battery: the end of the range of the control unit
@@ -138,14 +178,30 @@ class Sensors(Device[SensorTables]):
 
     def _row(self, name: str, s: Sensor) -> tuple[str, Mapping[str, Any]]:
         out = self.table.slot(f"sensor.{name}")
-        unit = "rad/s" if s.kind == "teeth" else None
-        ends = {"source": self.read_slot(s.signal, f"sensors.{name}", "signal", unit), "out": out}
+        source = self.read_slot(s.signal, f"sensors.{name}", "signal")
+        ends = {"source": source, "out": out}
         if s.kind == "curve":
             return "set_curve", {**ends, "points": s.curve()}
         if s.kind == "moves":
             return "set_moves", {**ends, "rest": s.rest, "hold_s": s.hold_s, "codes": s.codes()}
-        keys = ("teeth", "standstill_s", "jitter", "dropout", "seed")
-        return "set_teeth", {**ends, "signed_speed": s.direction, **{key: getattr(s, key) for key in keys}}
+        return "set_teeth", {**ends, **self._teeth(f"sensors.{name}", s, self.table.units[source])}
+
+    def _teeth(self, table: str, s: Sensor, unit: str) -> Mapping[str, Any]:
+        if unit not in ("rad/s", "rad"):
+            raise ConfigError("{key}: {value} is in " + unit, file=self.file, table=table, key="signal", value=s.signal,
+                              allowed="a speed in rad/s or an angle in rad")  # fmt: skip
+        parts = PARTS if s.resolution_Hz is None else 1.0 / (s.resolution_Hz * self.tick_s)
+        if not 1.0 <= round(parts) <= kernel.MOST_PARTS or abs(parts - round(parts)) > WHOLE * parts:
+            low, high = 1.0 / (kernel.MOST_PARTS * self.tick_s), 1.0 / self.tick_s
+            problem = "{key} = {value}: a tick of " + f"{self.tick_s:g} s at this frequency is no whole part of a tooth"
+            raise ConfigError(problem, file=self.file, table=table, key="resolution_Hz", value=s.resolution_Hz,
+                              allowed=f"{high:g} Hz over a whole number, down to {low:.3g} Hz")  # fmt: skip
+        p = s.pulse
+        widths = (0.0, 0.0, 0.0) if p is None else (p.forward_s, p.backward_s, p.standstill_s)
+        keys = ("teeth", "missing", "standstill_s", "jitter", "run_out", "dropout", "amplitude_Vs", "amplitude_run_out",
+                "threshold_V", "seed")  # fmt: skip
+        return {**{key: getattr(s, key) for key in keys}, "of_angle": unit == "rad", "signed_speed": s.direction,
+                "parts": round(parts), "widths_s": widths, "every_s": 0.0 if p is None else p.every_s}  # fmt: skip
 
     def make(self, tick: Rig, received: Sequence[RxState]) -> None:
         if self.rows:
