@@ -28,6 +28,12 @@ cdef enum:
     SENSOR_CURVE = 0
     SENSOR_TEETH = 1
     SENSOR_MOVES = 2
+    SENSOR_FRAME = 3
+
+cdef enum:
+    CHECK_SENT = 0
+    CHECK_CRC = 1
+    CHECK_PARITY = 2
 
 # Signals of a lever that sends movements, in this order.
 cdef enum:
@@ -38,6 +44,12 @@ cdef enum:
 
 cdef enum:
     POSITIONS = 9               # of the driver's lever
+
+# Part of a frame.
+cdef struct field_t:
+    int32_t source              # slot of the signal
+    int32_t bits
+    int32_t lowest_first        # 1: its lowest nibble is sent first
 
 cdef struct sensor_t:
     int32_t kind
@@ -66,6 +78,8 @@ cdef struct sensor_t:
     double rest                 # moves: what is sent at rest
     int32_t signed_speed        # 1: it knows the direction, and the computed speed has a sign
     uint64_t seed
+    int32_t check               # frame: CHECK_...
+    field_t* field              # frame: n of them, with gains x and offsets y
 
 cdef struct sensors_t:
     int32_t n

@@ -8,6 +8,7 @@ from torqueloop.cython_kernels.tick.blocks import Blocks
 
 TEETH_SIGNALS: tuple[tuple[str, str], ...]
 MOST_PARTS: int
+CHECKS: tuple[str, ...]
 MOVES_SIGNALS: tuple[tuple[str, str], ...]
 
 class Sensors(Blocks):
@@ -39,5 +40,8 @@ class Sensors(Blocks):
         widths_s: tuple[float, float, float],
         every_s: float,
         seed: int,
+    ) -> None: ...
+    def set_frame(
+        self, index: int, *, out: int, check: str, fields: list[tuple[int, float, float, int, bool]]
     ) -> None: ...
     def tick(self, sig: NDArray[Any]) -> None: ...

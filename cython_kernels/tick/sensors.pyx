@@ -17,6 +17,10 @@
             Period: time between the last two edges that were seen; w = 2 pi / (Z period), and 2 pi / (Z age) as soon
             as no edge has come for longer than that. Amplitude of a coil: amplitude_Vs |w| (1 + amplitude_run_out
             cos(2 pi k / Z)); an edge below threshold_V is not seen.
+    frame   what a digital sensor sends, as one whole number. A field is round(gain x + offset), limited to its bits.
+            The check is the remainder of (seed x^(n + r) + data x^r) / g, with n bits of data and g of degree r:
+            SENT (SAE J2716, recommended form): g = x^4 + x^3 + x^2 + 1, seed 5, highest bit first
+            PSI5 (Base Standard 2.x): g = x^3 + x + 1, seed 7, lowest bit first, or even parity: the sum of all bits
 """
 
 from libc.math cimport M_PI, cos, fabs, floor, fmod, rint, sin
@@ -30,6 +34,8 @@ TEETH_SIGNALS = (("", "rad/s"), ("count", "1"), ("edges", "1"), ("period", "s"),
                  ("quiet", "s"), ("before", "1"), ("rest", "1"), ("begun", "1"))
 #: most parts of a tooth that a frequency may be resolved into
 MOST_PARTS = 1 << 17
+#: checks of a frame, in the order of CHECK_...
+CHECKS = ("sent", "psi5", "psi5_parity")
 #: signals of a lever that sends movements
 MOVES_SIGNALS = (("", "1"), ("at", "1"), ("left", "s"))
 #: most teeth of one tick: a wheel does not turn faster (one of 100 teeth at 60000 rpm turns by 100 in 1 ms)
@@ -183,6 +189,51 @@ cdef inline void _pulses(const sensor_t* s, double T, double* own) noexcept nogi
         own[SEN_PULSES], own[SEN_WIDTH] = 1.0, s.width_standstill
 
 
+cdef inline uint64_t _remainder(uint64_t rest, uint64_t g, int r, uint64_t data, int n, bint lowest) noexcept nogil:
+    """Of the data's n bits, led by `rest` and followed by r zeros, divided by g; lowest: from the lowest bit on."""
+    cdef int k
+    for k in range(n + r):
+        rest <<= 1
+        if k < n:
+            rest |= (data >> (k if lowest else n - 1 - k)) & 1
+        if rest >> r:
+            rest ^= g
+    return rest
+
+
+cdef double _frame(const sensor_t* s, const double* sig) noexcept nogil:
+    cdef uint64_t data = 0, status = 0, raw, turned, check
+    cdef int k, j, n = 0
+    cdef double value, most
+    for k in range(s.n):
+        most = <double>((<uint64_t>1 << s.field[k].bits) - 1)
+        value = rint(s.x[k] * sig[s.field[k].source] + s.y[k])
+        raw = <uint64_t>min(value, most) if value > 0.0 else 0
+        if s.check != CHECK_SENT:
+            data |= raw << n
+        elif k == 0:
+            status = raw
+            continue
+        else:
+            if s.field[k].lowest_first:
+                turned = 0
+                for j in range(0, s.field[k].bits, 4):
+                    turned = turned << 4 | (raw >> j & 15)
+                raw = turned
+            data = data << s.field[k].bits | raw
+        n += s.field[k].bits
+    if s.check == CHECK_SENT:
+        return <double>(status << (n + 4) | data << 4 | _remainder(5, 0b11101, 4, data, n, False))
+    check = _remainder(7, 0b1011, 3, data, n, True)
+    # x^2 is sent first
+    check = (check & 1) << 2 | (check & 2) | check >> 2
+    if s.check == CHECK_PARITY:
+        check = 0
+        for k in range(n):
+            check ^= data >> k & 1
+    return <double>(check << n | data)
+
+
 cdef void sensors_tick(const sensors_t* m, double* sig) noexcept nogil:
     """All sensors, once a tick: signals are read from `sig`, their own written there."""
     cdef int k
@@ -193,6 +244,8 @@ cdef void sensors_tick(const sensors_t* m, double* sig) noexcept nogil:
             sig[s.out] = _curve(s, sig[s.source])
         elif s.kind == SENSOR_MOVES:
             _moves(s, m.tick_s, sig + s.out, sig[s.source])
+        elif s.kind == SENSOR_FRAME:
+            sig[s.out] = _frame(s, sig)
         else:
             _teeth(s, m.tick_s, sig + s.out, sig[s.source])
 
@@ -262,6 +315,23 @@ cdef class Sensors(Blocks):
         s.amplitude_Vs, s.amplitude_run_out, s.threshold_V = amplitude_Vs, amplitude_run_out, threshold_V
         s.width_forward, s.width_backward, s.width_standstill = widths_s
         s.every_s, s.signed_speed, s.seed = every_s, signed_speed, seed
+
+    def set_frame(self, int index, *, out: int, check: str, fields: list) -> None:
+        """A frame; check: of CHECKS; fields: (source, gain, offset, bits, whether its lowest nibble is sent first), as
+        they are sent. The first one of SENT is the status, which is not in its check."""
+        cdef int k
+        if not 0 <= index < self.m.n:
+            raise IndexError(f"sensor {index} of {self.m.n}")
+        if not fields or sum(bits for _, _, _, bits, _ in fields) > 48 or min(f[3] for f in fields) < 1:
+            raise ValueError(f"{len(fields)} fields: allowed: one or more, each of a bit or more, up to 48 bits")
+        cdef sensor_t* s = &self.m.sensor[index]
+        s.kind, s.out, s.n, s.check = SENSOR_FRAME, self.slot(out), len(fields), CHECKS.index(check)
+        s.x = <double*>self.block(s.n * sizeof(double))
+        s.y = <double*>self.block(s.n * sizeof(double))
+        s.field = <field_t*>self.block(s.n * sizeof(field_t))
+        for k, (source, gain, offset, bits, lowest_first) in enumerate(fields):
+            s.x[k], s.y[k] = gain, offset
+            s.field[k].source, s.field[k].bits, s.field[k].lowest_first = self.slot(source), bits, lowest_first
 
     def tick(self, sig) -> None:
         """One tick on a signal table (float64), for tests and tools."""

@@ -17,7 +17,10 @@ from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.common.config_file import BadValue, ConfigTable, Curve
 from torqueloop.hil.common.levers import LEVERS, words_of
 from torqueloop.hil.rig.devices.device import Device
+from torqueloop.hil.rig.devices.signals import DUMMY
 
+#: kinds of sensors that send frames
+FRAMES = ("sent", "psi5")
 #: share by which the number of those parts may differ from a whole number: both keys are rounded decimals
 WHOLE = 1e-9
 #: teeth without `resolution_Hz`: parts of a tooth that its frequency counts in each tick
@@ -37,14 +40,30 @@ class Pulse(ConfigTable):
     every_s: Annotated[float, Field(ge=0, le=100)] = 0.0
 
 
+class FrameField(ConfigTable):
+    """One entry of `data` of a sensor that sends frames: round(gain times signal plus offset) in so many bits."""
+
+    #: Signal of the field.
+    signal: str
+    #: Counts per unit of the signal in SI.
+    gain: float = 1.0
+    #: Counts at 0.
+    offset: float = 0.0
+    #: Length of the field. A value that does not fit is limited.
+    bits: Annotated[int, Field(ge=1, le=24)] = 12
+    #: sent: whether the lowest nibble comes first, as in the second fast channel of SAE J2716.
+    lowest_first: bool = False
+
+
 class Sensor(ConfigTable):
     """[sensors.NAME]: a signal sensor.NAME that is computed from another signal."""
 
     #: curve: a table. teeth: a toothed wheel whose edges are counted. moves: a lever with a rest position, which sends
-    #: movements instead of positions.
-    kind: Literal["curve", "teeth", "moves"]
-    #: Signal that the sensor measures. teeth: a speed, or an angle such as "out.phi", whose edges do not drift.
-    signal: str
+    #: movements instead of positions. sent, psi5: a digital sensor, whose frame is one whole number.
+    kind: Literal["curve", "teeth", "moves", "sent", "psi5"]
+    #: Signal that the sensor measures. teeth: a speed, or an angle such as "out.phi", whose edges do not drift. sent
+    #: and psi5 have `data` instead.
+    signal: str = ""
     #: curve: points [x, y] with x in SI. The curve is linear between them and constant outside of them.
     points: Annotated[Curve, Field(max_length=200)] = []
     #: curve of a lever or gear, instead of points: word -> value.
@@ -88,8 +107,27 @@ class Sensor(ConfigTable):
     resolution_Hz: Annotated[float, Field(gt=0)] | None = None
     #: teeth: widths of the pulses of an active sensor.
     pulse: Pulse | None = None
+    #: sent, psi5: fields in the order in which they are sent. sent: 4 to 24 bits in whole nibbles, psi5: 10 to 28 bits.
+    data: Annotated[list[FrameField], Field(max_length=28)] = []
+    #: sent: status nibble, or a signal with it.
+    status: Annotated[int, Field(ge=0, le=15)] | str = 0
+    #: psi5: even parity instead of the 3-bit CRC.
+    parity: bool = False
     #: teeth: seed of the random numbers.
     seed: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
+
+    @model_validator(mode="after")
+    def _has_what_its_kind_needs(self) -> Sensor:
+        if bool(self.signal) == (self.kind in FRAMES) or bool(self.data) != (self.kind in FRAMES):
+            problem = "kind = {value}: " + " and ".join(FRAMES) + " have data, all others have a signal"
+            raise BadValue(problem, key="kind", value=self.kind)
+        lengths = [field.bits for field in self.data]
+        if self.kind == "sent" and not (sum(lengths) <= 24 and all(bits % 4 == 0 for bits in lengths)):
+            raise BadValue("data has fields of {value} bits", key="data", value=", ".join(map(str, lengths)),
+                           allowed="whole nibbles of 4 bits, six at most")  # fmt: skip
+        if self.kind == "psi5" and not 10 <= sum(lengths) <= 28:
+            raise BadValue("data has {value} bits", key="data", value=sum(lengths), allowed="10 .. 28")
+        return self
 
     @model_validator(mode="after")
     def _fits(self) -> Sensor:
@@ -166,7 +204,9 @@ class Sensors(Device[SensorTables]):
 
     def signals(self) -> None:
         for name, sensor in self.given.sensors.items():
-            if sensor.kind == "curve":
+            if sensor.kind in FRAMES:
+                self.table.add(f"sensor.{name}", "1")
+            elif sensor.kind == "curve":
                 self.table.add(f"sensor.{name}", sensor.unit if sensor.pull_up_ohm is None else "V")
             else:
                 own = kernel.MOVES_SIGNALS if sensor.kind == "moves" else kernel.TEETH_SIGNALS
@@ -174,10 +214,14 @@ class Sensors(Device[SensorTables]):
 
     def plan(self) -> None:
         #: setter of the kernel's table and its arguments
-        self.rows = [self._row(name, sensor) for name, sensor in self.given.sensors.items()]
+        # frames may carry what other sensors measure
+        known = sorted(self.given.sensors.items(), key=lambda item: item[1].kind in FRAMES)
+        self.rows = [self._row(name, sensor) for name, sensor in known]
 
     def _row(self, name: str, s: Sensor) -> tuple[str, Mapping[str, Any]]:
         out = self.table.slot(f"sensor.{name}")
+        if s.kind in FRAMES:
+            return "set_frame", self._frame(f"sensors.{name}", s, out)
         source = self.read_slot(s.signal, f"sensors.{name}", "signal")
         ends = {"source": source, "out": out}
         if s.kind == "curve":
@@ -185,6 +229,14 @@ class Sensors(Device[SensorTables]):
         if s.kind == "moves":
             return "set_moves", {**ends, "rest": s.rest, "hold_s": s.hold_s, "codes": s.codes()}
         return "set_teeth", {**ends, **self._teeth(f"sensors.{name}", s, self.table.units[source])}
+
+    def _frame(self, table: str, s: Sensor, out: int) -> Mapping[str, Any]:
+        fields = [(self.read_slot(f.signal, table, "data"), f.gain, f.offset, f.bits, f.lowest_first) for f in s.data]
+        if s.kind == "sent":
+            signal = isinstance(s.status, str)
+            slot = self.read_slot(str(s.status), table, "status") if signal else DUMMY
+            fields.insert(0, (slot, 1.0, 0.0 if signal else float(s.status), 4, False))
+        return {"out": out, "check": f"{s.kind}_parity" if s.kind == "psi5" and s.parity else s.kind, "fields": fields}
 
     def _teeth(self, table: str, s: Sensor, unit: str) -> Mapping[str, Any]:
         if unit not in ("rad/s", "rad"):
