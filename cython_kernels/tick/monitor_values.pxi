@@ -61,7 +61,8 @@ cdef double _no_drive(const monitors_t* m, double* s, const scene_t* c) noexcept
     # a gear holds: what it gives may be too little for the hill
     cdef bint holds = (c.closed_as >= 0 and (m.gear[c.closed_as].number > 0) == c.forwards
                        and fabs(c.w_in - m.gear[c.closed_as].ratio * c.w_out) < ROLLS)
-    if not (c.forwards or c.backwards) or c.pedal <= PRESSED or not c.brake < RELEASED or ahead < -ROLLS_BACK:
+    if (not (c.forwards or c.backwards) or c.pedal <= PRESSED or not c.brake < RELEASED or ahead < -ROLLS_BACK
+            or s[M_RACED] != 0.0):
         s[M_IDLE_TICK] = -1.0
         return NAN
     if (ahead > MOVES and c.closed_as != CLOSED_NEUTRAL) or (holds and c.pedal <= HILL_PEDAL):

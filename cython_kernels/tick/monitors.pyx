@@ -21,7 +21,7 @@ FACTS = ("w_in", "w_out", "v", "a", "tau_in", "tau_lockup", "lockup_mode", "engi
 SIGNALS = ("gear", "engaged", "candidate", "candidate_tick", "last", "changed", "last_tick", "lever", "lever_tick", "pedal",
            "brake", "driver_tick", "closed", "closed_tick", "asked", "asked_before", "asked_tick", "told", "told_tick",
            "direction", "back", "back_before", "left_out", "radius", "rest", "tied_tick", "idle_tick", "locked_up", "ran",
-           "request_tick", "given_up", "power_tick", "shift_tick", "replaced")
+           "request_tick", "given_up", "power_tick", "shift_tick", "replaced", "raced")
 #: monitors by their number in C
 KINDS = ("direction", "neutral", "no_gear", "tie_up", "flare", "hunting", "shift_time", "other_gear", "skipped", "slip",
          "no_drive", "engine_speed", "stall", "lock_up", "park", "unanswered", "late_answer", "told_speed",
@@ -69,6 +69,7 @@ cdef double MOVED = 0.03          # pedals change by this much: what follows is 
 cdef double DRIVER_S = 0.5        # for this time: the driveline's answer to a pedal is over [s]
 cdef double LEFT_S = 0.1          # a gear is left for this time: less is the slip of elements while others are filled [s]
 cdef double ROLLS_BACK = 1.0      # faster against the lever the control unit may leave the car in neutral [m/s]
+cdef double RACES = 0.5           # of the engine's limit: so fast in N, it keeps a unit from engaging a gear [1]
 cdef double MOVES = 0.2           # the car moves [m/s]
 cdef double BACK_S = 4.0          # a gear is gone back to within this time: hunting [s]
 cdef double HILL_PEDAL = 0.5      # up to this pedal a hill may hold a car whose gear is closed: 12 % take less than a third
@@ -191,10 +192,13 @@ cdef inline bint _in_gear(double gear) noexcept nogil:
     return gear > 0.0 or gear == GEAR_UNKNOWN
 
 
-cdef void _driver(double* s, const scene_t* c) noexcept nogil:
+cdef void _driver(const monitors_t* m, double* s, const scene_t* c) noexcept nogil:
     """When the driver changed something, and since when he asks for a drive in a gear."""
+    cdef bint races = m.engine_max > 0.0 and c.w_in > RACES * m.engine_max
     if c.lever != s[M_LEVER]:
-        s[M_LEVER], s[M_LEVER_TICK], s[M_DRIVER_TICK] = c.lever, c.tick, c.tick
+        s[M_LEVER], s[M_LEVER_TICK], s[M_DRIVER_TICK], s[M_RACED] = c.lever, c.tick, c.tick, races
+    elif not races:
+        s[M_RACED] = 0.0
     if fabs(c.pedal - s[M_PEDAL]) > MOVED or fabs(c.brake - s[M_BRAKE]) > MOVED:
         s[M_PEDAL], s[M_BRAKE], s[M_DRIVER_TICK] = c.pedal, c.brake, c.tick
     if s[M_DRIVER_TICK] == c.tick:
@@ -326,7 +330,7 @@ cdef void monitors_tick(const monitors_t* m, double* sig, int64_t tick) noexcept
     c.tau_in = _turbine_torque(m, sig)
     c.overrun = c.closed_as >= 0 and m.overruns[c.closed] and c.w_in < m.gear[c.closed_as].ratio * c.w_out
     _unit(m, s, sig, &c)
-    _driver(s, &c)
+    _driver(m, s, &c)
     c.lever_ticks = tick - <int64_t>s[M_LEVER_TICK]
     _gear(m, s, &c)
     if _fact(m, sig, F_CAUSE) > 0.0:

@@ -18,6 +18,8 @@ from torqueloop.hil.ecu.torque_request import TorqueRequest
 
 #: end of the name of a shift while coasting
 COAST = ".coast"
+#: the driver brakes from this position of the brake on
+BRAKES = 0.05
 
 
 class GearSelector:
@@ -75,12 +77,14 @@ class GearSelector:
             if abs(kmh) > limit:
                 self.reverse_inhibited = True
                 return "N"
-            return "R" if gear in ("P", "N") else "N"
+            return self._unless_too_fast("R", gear, now) if gear in ("P", "N") else "N"
         if now.lever not in self.levers:
             return gear
         if not gear_number(gear):
             # rolling backwards fast: drive would be a violent brake
-            return self._engaged(gear, now, percent) if gear in ("P", "N") and kmh > -limit else "N"
+            if gear not in ("P", "N") or kmh <= -limit:
+                return "N"
+            return self._unless_too_fast(self._engaged(gear, now, percent), gear, now)
         return self._forward(gear, now, percent)
 
     def _gate(self, gear: str, now: Measured) -> None:
@@ -91,6 +95,11 @@ class GearSelector:
             return
         here = self._manual or gear_number(gear) or 1
         self._manual = min(max(here + tipped, 1), self.levers["M"])
+
+    def _unless_too_fast(self, wanted: str, gear: str, now: Measured) -> str:
+        """The gear wanted out of P or N; these while the engine is too fast for it."""
+        above = now.w_engine - (self._config.gears[wanted].ratio or 0.0) * now.w_out
+        return gear if above > self._config.garage.engine_above_rpm * RPM else wanted
 
     def _engaged(self, gear: str, now: Measured, percent: float) -> str:
         """From N or P: 1st, or the gear that fits the speed where there is a shift into it. A position of the lever
@@ -126,7 +135,9 @@ class GearSelector:
         dwell = schedule.kick_down_gear_time_s if self.kick_down else schedule.min_gear_time_s
         if self._in_gear_s < dwell:
             return gear
-        if upper and number < most and out_rpm > interpolate(schedule.up[f"{number}-{upper}"], percent):
+        # a car that is braked is below the line soon: the shift would be given up, or followed by one back
+        line = interpolate(schedule.up[f"{number}-{upper}"], percent) if upper and number < most else out_rpm
+        if upper and out_rpm > line and now.brake <= BRAKES:
             return upper
         if number > 1 and out_rpm < self._down_line(number, percent):
             lower = number - 1

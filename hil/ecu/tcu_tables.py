@@ -280,6 +280,9 @@ class Garage(ConfigTable):
     #: The TCU does not engage reverse above this road speed, nor a forward gear while the car rolls backwards faster
     #: than this.
     reverse_max_kmh: Positive = 8.0
+    #: The TCU engages no gear out of P or N while the engine is faster than the turbine in that gear by more than this
+    #: [rpm]: above the stall speed of the converter the elements would take up what the engine has too much. Assumed.
+    engine_above_rpm: Positive = 3500.0
     #: Output speed per road speed: the final drive ratio divided by the tyre radius [rpm per km/h].
     output_rpm_per_kmh: Positive
 

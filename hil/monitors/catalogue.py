@@ -125,7 +125,8 @@ MONITORS: tuple[Monitor, ...] = (
     ),
     Monitor(
         "no_drive", "time without a driven car although lever and pedal request it", "s", 3.0, 0.0,
-        "a gear is engaged within 1.0 s, and the car moves within another second",
+        "a gear is engaged within 1.0 s, and the car moves within another second; a control unit may wait while an "
+        "engine that was fast in N before the lever was moved turns above half its limit",
         "In {lever} the car is not driven from {since} s on although the pedal requests it: {closed_all}.",
         ("direction", "tie_up", "no_gear", "slip", "told_speed"),
     ),

@@ -132,6 +132,32 @@ def test_reverse_is_inhibited_above_8_kmh_in_either_direction() -> None:
         assert selector.reverse_inhibited == (wanted == "N")
 
 
+@pytest.mark.parametrize("lever", ["D", "R"])
+def test_no_gear_is_engaged_while_the_engine_is_much_too_fast_for_it(lever: str) -> None:
+    """3500 rpm above the turbine in that gear, 1st of the 4HP22 at 2.47857, R at -2.08571: at 5 km/h those are 349 rpm
+    more and 294 rpm less."""
+    gear, ratio = ("1", 2.47857) if lever == "D" else ("R", -2.08571)
+    for kmh in (0.0, 5.0):
+        limit = 3500.0 + ratio * kmh * KMH
+        for rpm, wanted in ((limit - 5.0, gear), (limit + 5.0, "N")):
+            now = replace(measured(1.0, kmh * KMH, lever), w_engine=rpm * RPM)
+            assert GearSelector(CONFIG).select("N", now) == wanted, (kmh, rpm)
+    assert GearSelector(CONFIG).select("2", replace(measured(1.0, 500.0), w_engine=700.0)) != "N", "it is in gear"
+
+
+def test_no_upshift_begins_while_the_driver_brakes() -> None:
+    """At 1800 rpm in 3rd, beyond the line to 4th; the turbine's own limit counts all the same."""
+    braked = replace(measured(0.0, 1800.0), brake=0.3)
+    assert GearSelector(CONFIG).select("3", replace(braked, brake=0.0)) == "4"
+    assert GearSelector(CONFIG).select("3", braked) == "3"
+    assert (
+        GearSelector(CONFIG).select(
+            "1", replace(braked, w_out=1.02 * CONFIG.schedule.turbine_force_up_rpm / 2.47857 * RPM)
+        )
+        == "2"
+    )
+
+
 def test_drive_to_reverse_goes_through_neutral() -> None:
     walk = Walk("1")
     assert walk.steps(3, measured(0.0, 0.0, "R")) == [("1", "N"), ("N", "R")]

@@ -176,6 +176,21 @@ def test_gears_that_change_at_standstill_hunt_as_well_but_one_way_back_is_none()
     assert failed(read(**once | stands)) == set()
 
 
+def test_a_unit_may_wait_for_an_engine_that_was_fast_before_the_lever_was_moved() -> None:
+    """Full throttle in N, then D: nothing is asked for until the turbine, which turns with the engine in N, is slow."""
+    n = closed("A") | {
+        "w_out": 0.0,
+        "v": 0.0,
+        "sent": 0.0,
+        "lever": course((0.0, N), (5.0, D)),
+        "told": 0.0,
+        "asked": 0.0,
+    }
+    assert failed(read(**n, w_in=course((0.0, 650.0)))) == set()
+    assert "no_drive" in failed(read(**n, w_in=course((0.0, 650.0), (8.0, 90.0))))
+    assert "no_drive" in failed(read(**n, w_in=course((0.0, 90.0), (5.5, 650.0)))), "it raced because no gear came"
+
+
 def test_a_stop_is_no_shift() -> None:
     """Braked to a stop in 2-1: the speeds have the ratio of 1st before the band of 2nd is open. It holds on at rest,
     where every ratio fits."""
