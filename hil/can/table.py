@@ -66,7 +66,8 @@ class CanTable(ConfigTable):
     local_address: str = LOOPBACK
     #: Number of routers that a packet may pass (udp_multicast). 0: this computer or network only.
     hop_limit: Annotated[int, Field(ge=0, le=255)] = 0
-    #: Bit rate of an adapter [bit/s]. Without it, the adapter has the bit rate that the system has set.
+    #: Bit rate of an adapter [bit/s]. Without it, the adapter has the bit rate that the system has set. A SocketCAN
+    #: interface has the latter in any case: `torqueloop setup-host` sets it to this one, and `doctor` compares them.
     bitrate: Annotated[int, Field(ge=10_000, le=1_000_000)] | None = None
     #: Further arguments of can.Bus for adapters.
     options: dict[str, str | int | float | bool] = {}

@@ -54,6 +54,7 @@ from torqueloop.hil.cli.peers import tcu, vehicle
 from torqueloop.hil.cli.runs import compare, runs
 from torqueloop.hil.cli.scenarios import scenario
 from torqueloop.hil.cli.schema import schema
+from torqueloop.hil.cli.setup_host import setup_host
 from torqueloop.hil.cli.steps import compile_step
 from torqueloop.hil.cli.sweep import sweep
 from torqueloop.hil.cli.watch import watch
@@ -310,7 +311,7 @@ def doctor(
 ) -> None:
     """Examine whether this machine is fit for real time (rights, kernel, CPUs, clock, bus, latency); say what to
     change."""
-    from torqueloop.hil.doctor import calibrated, examine, exit_status
+    from torqueloop.hil.doctor import SET_UP, calibrated, examine, exit_status
 
     if calibrate is not None and rig is None:
         raise typer.BadParameter("--calibrate needs --rig")
@@ -331,6 +332,8 @@ def doctor(
     out_console.print(table)
     if calibrate is not None:
         raise typer.Exit(status)
+    if any(f.advice for f in findings if f.name in SET_UP or f.name.startswith("CAN ")):
+        out_console.print("`torqueloop setup-host --dry-run` shows the files and commands that change this")
     if status != OK:
         out_console.print(Text.assemble(("not fit for real time", "bold red"), "; `--clock virtual` works everywhere"))
     else:
@@ -367,6 +370,7 @@ app.command(rich_help_panel=BUS)(tcu)
 app.command(rich_help_panel=BUS)(vehicle)
 app.command(rich_help_panel=BUS)(keys)
 app.command(rich_help_panel=MACHINE)(wire)
+app.command("setup-host", rich_help_panel=MACHINE)(setup_host)
 
 
 def _version(wanted: bool) -> None:

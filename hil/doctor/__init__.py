@@ -2,5 +2,6 @@
 
 from torqueloop.hil.doctor.examine import calibrated, examine, exit_status
 from torqueloop.hil.doctor.finding import Finding, Level
+from torqueloop.hil.doctor.host_files import SET_UP
 
-__all__ = ["Finding", "Level", "calibrated", "examine", "exit_status"]
+__all__ = ["SET_UP", "Finding", "Level", "calibrated", "examine", "exit_status"]

@@ -55,6 +55,11 @@ def interfaces(
     return [_interface(name, wanted is not None, bitrate, fd, root, details) for name in names]
 
 
+def link_words(name: str, bitrate: int, fd: bool) -> str:
+    """Words for `ip` that bring up an interface with a bit rate [bit/s]."""
+    return f"link set {name} up type can bitrate {bitrate}" + (" dbitrate 2000000 fd on" if fd else "")
+
+
 def _interface(name: str, needed: bool, bitrate: int | None, fd: bool, root: Path, details: IpLink) -> Finding:
     title = f"CAN {name}"
     bad: Level = "fail" if needed else "note"
@@ -85,9 +90,7 @@ def _interface(name: str, needed: bool, bitrate: int | None, fd: bool, root: Pat
     if restart is not None:
         words.append(f"restart-ms {restart}")
     found: list[tuple[Level, str]] = []  # with advice
-    set_up = f"ip link set {name} up type can bitrate {bitrate or rate or 500_000}" + (
-        " dbitrate 2000000 fd on" if fd else ""
-    )
+    set_up = f"ip {link_words(name, bitrate or rate or 500_000, fd)}"
     if not up:
         found.append((bad, f"`{set_up}`" if kind != "vcan" else f"`ip link set {name} up`"))
     if state == "BUS-OFF":

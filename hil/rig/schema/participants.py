@@ -116,10 +116,9 @@ class Bus(CanTable):
 
     @model_validator(mode="after")
     def _native_options(self) -> Bus:
-        if self.native and (self.options or self.bitrate is not None):
-            key = "options" if self.options else "bitrate"
+        if self.native and self.options:
             hint = "socketcan is set up with `ip link`; gateway = true gives it to python-can"
-            raise BadValue("{key} is for python-can", key=key, value=getattr(self, key), hint=hint)
+            raise BadValue("{key} is for python-can", key="options", value=self.options, hint=hint)
         return self
 
 
