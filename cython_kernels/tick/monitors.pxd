@@ -62,7 +62,7 @@ cdef enum:
     M_POWER_TICK = 31           # since when lever and pedal ask for a drive forwards; -1: they do not
     M_SHIFT_TICK = 32           # since when the gear asked for before was asked for
     M_REPLACED = 33             # shifts whose gear was replaced by another one before it was engaged
-    M_RACED = 34                # the engine was fast when the lever was moved, and is so still
+    M_RACED = 34                # the engine was fast while no gear was to be engaged yet, and is so still
     N_OWN = 35
 
 cdef enum:

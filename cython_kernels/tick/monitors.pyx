@@ -69,7 +69,7 @@ cdef double MOVED = 0.03          # pedals change by this much: what follows is 
 cdef double DRIVER_S = 0.5        # for this time: the driveline's answer to a pedal is over [s]
 cdef double LEFT_S = 0.1          # a gear is left for this time: less is the slip of elements while others are filled [s]
 cdef double ROLLS_BACK = 1.0      # faster against the lever the control unit may leave the car in neutral [m/s]
-cdef double RACES = 0.5           # of the engine's limit: so fast in N, it keeps a unit from engaging a gear [1]
+cdef double RACES = 0.3           # of the engine's limit: so fast in N, it keeps a unit from engaging a gear [1]
 cdef double MOVES = 0.2           # the car moves [m/s]
 cdef double BACK_S = 4.0          # a gear is gone back to within this time: hunting [s]
 cdef double HILL_PEDAL = 0.5      # up to this pedal a hill may hold a car whose gear is closed: 12 % take less than a third
@@ -195,10 +195,13 @@ cdef inline bint _in_gear(double gear) noexcept nogil:
 cdef void _driver(const monitors_t* m, double* s, const scene_t* c) noexcept nogil:
     """When the driver changed something, and since when he asks for a drive in a gear."""
     cdef bint races = m.engine_max > 0.0 and c.w_in > RACES * m.engine_max
-    if c.lever != s[M_LEVER]:
-        s[M_LEVER], s[M_LEVER_TICK], s[M_DRIVER_TICK], s[M_RACED] = c.lever, c.tick, c.tick, races
-    elif not races:
+    cdef bint against = (c.forwards and c.v < -ROLLS_BACK) or (c.backwards and c.v > ROLLS_BACK)
+    if not races:
         s[M_RACED] = 0.0
+    elif against or c.lever != s[M_LEVER]:
+        s[M_RACED] = 1.0
+    if c.lever != s[M_LEVER]:
+        s[M_LEVER], s[M_LEVER_TICK], s[M_DRIVER_TICK] = c.lever, c.tick, c.tick
     if fabs(c.pedal - s[M_PEDAL]) > MOVED or fabs(c.brake - s[M_BRAKE]) > MOVED:
         s[M_PEDAL], s[M_BRAKE], s[M_DRIVER_TICK] = c.pedal, c.brake, c.tick
     if s[M_DRIVER_TICK] == c.tick:

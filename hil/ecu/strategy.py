@@ -302,7 +302,9 @@ class Transmission:
         ):
             self._cancel()
         else:
-            self.runner.continue_as(self._profile(self.runner.name.removesuffix(COAST), torque), torque)
+            # behind the filling the elements change the torque of the turbine: the pedal alone tells the wish
+            wish = torque if self.runner.stage == "filling" else self.torque.driver(now)
+            self.runner.continue_as(self._profile(self.runner.name.removesuffix(COAST), wish), torque)
         if self.runner is not None:
             pressures = self.runner.step(now, torque, line)
             if self.runner.done:

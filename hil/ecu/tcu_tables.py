@@ -281,8 +281,8 @@ class Garage(ConfigTable):
     #: than this.
     reverse_max_kmh: Positive = 8.0
     #: The TCU engages no gear out of P or N while the engine is faster than the turbine in that gear by more than this
-    #: [rpm]: above the stall speed of the converter the elements would take up what the engine has too much. Assumed.
-    engine_above_rpm: Positive = 3500.0
+    #: [rpm]: the elements would take up what the engine has too much. Assumed.
+    engine_above_rpm: Positive = 2000.0
     #: Output speed per road speed: the final drive ratio divided by the tyre radius [rpm per km/h].
     output_rpm_per_kmh: Positive
 

@@ -126,7 +126,8 @@ MONITORS: tuple[Monitor, ...] = (
     Monitor(
         "no_drive", "time without a driven car although lever and pedal request it", "s", 3.0, 0.0,
         "a gear is engaged within 1.0 s, and the car moves within another second; a control unit may wait while an "
-        "engine that was fast in N before the lever was moved turns above half its limit",
+        "engine turns above 0.3 of its limit that did so before the lever was moved, or while the car rolled the other "
+        "way",
         "In {lever} the car is not driven from {since} s on although the pedal requests it: {closed_all}.",
         ("direction", "tie_up", "no_gear", "slip", "told_speed"),
     ),
@@ -185,8 +186,8 @@ MONITORS: tuple[Monitor, ...] = (
     ),
     Monitor(
         "schedule", "shifts that the shift lines do not require, and shifts that are overdue", "1", 0.0, 0.0,
-        "shift lines of the soft control unit, with a margin of 2 % and 1.5 rad/s; without lines, an upshift that "
-        "leaves out a gear",
+        "shift lines of the soft control unit, with a margin of 2 % and 1.5 rad/s, upshifts with the brake released; "
+        "without lines, an upshift that leaves out a gear",
         "{text}", (*_GEARS, "shift_time", "tie_up"), online=False,
     ),
     Monitor(

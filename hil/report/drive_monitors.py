@@ -148,7 +148,9 @@ def _overdue(schedule: ShiftSchedule, drive: Drive, band: Band) -> tuple[float, 
     up, down = f"{gear}-{gear + 1}", f"{gear}-{gear - 1}"
     asked: list[tuple[str, Mask]] = []
     if up in schedule.up:
-        asked.append((up, w > _at(schedule.up[up], pedal) * (1 + LINE_REL) + LINE_ABS_RADPS))
+        # behind a pressed brake the unit waits with a shift up
+        free_up = True if drive.brake is None else drive.brake[inside] <= BRAKE_MAX
+        asked.append((up, free_up & (w > _at(schedule.up[up], pedal) * (1 + LINE_REL) + LINE_ABS_RADPS)))
     if down in schedule.down and (lower := _ratio(drive, gear - 1)):
         line = _down_line(schedule, gear, pedal, schedule.kick_down_on)
         fits = w * lower * (1 + LINE_REL) < schedule.turbine_max_radps

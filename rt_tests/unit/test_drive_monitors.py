@@ -378,6 +378,12 @@ def test_a_gear_that_is_kept_although_another_is_due(gear: str, w_out: float, pe
     d.w_in, d.w_out = -d.w_in, -d.w_out
     back = seen("schedule", d, schedule=SCHEDULE)
     assert back == s
+    # behind a pressed brake the unit shifts down, but not up
+    d.brake = np.full(len(d.t), 0.1)
+    s = seen("schedule", d, schedule=SCHEDULE)
+    assert s is not None and s.failed == (due in ("3→2", "2→1"))
+    d.brake = np.full(len(d.t), 0.02)
+    assert seen("schedule", d, schedule=SCHEDULE) == back
     # half a second and 2 s are allowed
     d.w_out = np.where(between(6.0, 8.4), w_out, quiet)
     d.w_in = d.w_out * RATIOS[gear]

@@ -189,6 +189,8 @@ def test_a_unit_may_wait_for_an_engine_that_was_fast_before_the_lever_was_moved(
     assert failed(read(**n, w_in=course((0.0, 650.0)))) == set()
     assert "no_drive" in failed(read(**n, w_in=course((0.0, 650.0), (8.0, 90.0))))
     assert "no_drive" in failed(read(**n, w_in=course((0.0, 90.0), (5.5, 650.0)))), "it raced because no gear came"
+    rolls = n | {"v": course((0.0, 0.0), (4.5, -1.2), (6.0, -0.4))}
+    assert failed(read(**rolls, w_in=course((0.0, 90.0), (5.5, 650.0)))) == set(), "it rolled the other way then"
 
 
 def test_a_stop_is_no_shift() -> None:
