@@ -15,7 +15,15 @@ from torqueloop.core.compile.packing import RowStore, TableStore
 from torqueloop.core.compile.thermal import ThermalNet
 from torqueloop.core.compile.topology import Serial, Topology
 from torqueloop.core.describe.errors import CompileError, TableError
-from torqueloop.core.describe.parts import ContactPart, CurvePart, LossPart, Parts, StopPart, port_number
+from torqueloop.core.describe.parts import (
+    ContactPart,
+    CurvePart,
+    LossPart,
+    Parts,
+    StopPart,
+    port_groups,
+    port_number,
+)
 from torqueloop.core.describe.vocabulary import (
     OUT_KINETIC,
     OUT_POTENTIAL,
@@ -196,9 +204,14 @@ def _joints(parts: Parts, hot: Hot) -> dict[str, Records]:
         "row_a": [hot(p.form_a) for p in shafts],
         "row_b": [hot(p.form_b) for p in shafts],
     }
-    posed = [p for p in shafts if p.posed is not None]
-    rows["pose"] = [-1 if p.posed is None else posed.index(p) for p in shafts]
-    return {"jo": records("jo", shafts, **rows), "ps": records("ps", [p.posed for p in posed])}
+    posed = [p.posed for p in shafts if p.posed is not None]
+    rows["pose"] = [-1 if p.posed is None else posed.index(p.posed) for p in shafts]
+    forces = [hot(form) for _, form in port_groups(parts)["joint_body"]]
+    ends = [body for part in posed for body in part.body]
+    first = [6 * sum(other >= 0 for other in ends[:k]) if body >= 0 else -1 for k, body in enumerate(ends)]
+    firsts = list(zip(first[::2], first[1::2], strict=True))
+    poses = records("ps", posed, force=firsts)
+    return {"jo": records("jo", shafts, **rows), "wr": given("wr", row=forces), "ps": poses}
 
 
 #: what the second argument of a map is, as the kernel numbers it

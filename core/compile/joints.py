@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from torqueloop.core.compile.poses import check_known, direction, pose, rotation
+from torqueloop.core.compile.poses import check_known, direction, pose, start_of
 from torqueloop.core.describe.errors import CompileError, NoReferenceError, OverconstrainedError
 from torqueloop.core.describe.frame_parts import BodyPart, CarrierPart, MomentPart, Vector, WrenchPart
 from torqueloop.core.describe.joint_parts import LARGEST_BEND, BearingPart, JointPart
@@ -137,12 +137,6 @@ def _ends(shafts: _Shafts, owner: str, on: Carriers) -> tuple[BearingPart, Beari
     first, second = on[a.frame], on[b.frame]
     if _together(first, second):
         return a, b
-    if isinstance(first, BodyPart) or isinstance(second, BodyPart):
-        raise CompileError(
-            f"the bearings {a.owner}, {b.owner} of {owner!r} are on carriers that move against each other, and the "
-            f"attitude of a RigidBody is no input ({first.owner}, {second.owner}): let its bend angle be an input",
-            [owner, a.owner, b.owner],
-        )
     check_known(owner, a, b, (first, second))
     return a, b
 
@@ -173,29 +167,31 @@ def _directed(parts: Parts, joint: JointPart, k: int, ends: tuple[BearingPart, B
     """A joint shaft between bearings: bend angles, planes, length; its torques on the carrier."""
     a, b = ends
     first, second = on[a.frame], on[b.frame]
-    if isinstance(first, CarrierPart) and isinstance(second, CarrierPart) and not _together(first, second):
-        joint = pose(joint, ends, (first, second))
+    if not _together(first, second):
+        joint = pose(joint, ends, (first, second), parts.frames.bodies)
         for bearing, end in ((a, 0), (b, 1)):
-            parts.frames.wrenches.append(WrenchPart(joint.owner, bearing.frame, k, end))
+            if isinstance(on[bearing.frame], CarrierPart):
+                parts.frames.wrenches.append(WrenchPart(joint.owner, bearing.frame, k, end))
         for short, dimension, which in _SHOWN[: 3 if joint.joints == 2 else 1]:
             name, index = f"{joint.owner}.{short}", k * JOINT_OUTPUTS + which
             parts.outputs.append(Output(name, SYMBOLS[dimension], OUT_JOINT, None, index, 1.0))
-        return _put_together(joint, ends, rotation(first.q0), rotation(second.q0), first.r0, second.r0)
+        return _put_together(joint, ends, start_of(first), start_of(second))
     for bearing, end in ((a, 0), (b, 1)):
         parts.reactions.append(Reaction(joint.owner, -1, 1.0, -1, 0.0, joint=(k, end)))
         _moment(parts, joint.owner, bearing, len(parts.reactions) - 1, -1.0, on)
-    origin = (0.0, 0.0, 0.0)
-    return _put_together(joint, ends, np.eye(3), np.eye(3), origin, origin)
+    same = np.eye(3), np.zeros(3)
+    return _put_together(joint, ends, same, same)
 
 
-def _put_together(joint: JointPart, ends: tuple[BearingPart, BearingPart], R_a: Array, R_b: Array, r_a: Vector,
-                  r_b: Vector) -> JointPart:  # fmt: skip
+def _put_together(joint: JointPart, ends: tuple[BearingPart, BearingPart], pose_a: tuple[Array, Array],
+                  pose_b: tuple[Array, Array]) -> JointPart:  # fmt: skip
     """Bend angles, plane and length of a shaft between bearings on carriers with these attitudes and places."""
     a, b = ends
+    (R_a, r_a), (R_b, r_b) = pose_a, pose_b
     n_a, n_b = R_a @ np.array(a.n), R_b @ np.array(b.n)
     if joint.joints == 1:
         return replace(joint, given=(_bend(joint.owner, a.owner, b.owner, n_a, n_b), 0.0))
-    at = np.array(r_a) + R_a @ np.array(a.r), np.array(r_b) + R_b @ np.array(b.r)
+    at = r_a + R_a @ np.array(a.r), r_b + R_b @ np.array(b.r)
     n, length = direction(joint.owner, a, b, at, n_a)
     bends = _bend(joint.owner, a.owner, joint.owner, n_a, n), _bend(joint.owner, joint.owner, b.owner, n, n_b)
     normal_a, normal_b = np.cross(n_a, n), np.cross(n, n_b)

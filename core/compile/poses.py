@@ -9,16 +9,18 @@ which angle the zero references of both bearings, carried to the shaft by the sh
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import CompileError
-from torqueloop.core.describe.frame_parts import CarrierPart, Vector
+from torqueloop.core.describe.frame_parts import BodyPart, CarrierPart, Vector
 from torqueloop.core.describe.joint_parts import BearingPart, JointPart, PosePart
 
 Array = NDArray[np.float64]
+Carrier = CarrierPart | BodyPart
 #: rad: a joint that is bent by less has no plane of its own
 STRAIGHT = 1e-6
 
@@ -30,10 +32,16 @@ def rotation(q: tuple[float, float, float, float]) -> Array:
     return np.asarray(np.eye(3) + 2.0 * (w * cross + cross @ cross))
 
 
-def check_known(owner: str, a: BearingPart, b: BearingPart, on: tuple[CarrierPart, CarrierPart]) -> None:
-    """CompileError unless the poses of both carriers are known: at rest, or inputs."""
+def start_of(carrier: Carrier) -> tuple[Array, Array]:
+    """Axes of a carrier to those of the world, and place of its origin, as shafts were put together."""
+    q, r = (carrier.q, carrier.r) if isinstance(carrier, BodyPart) else (carrier.q0, carrier.r0)
+    return rotation(q), np.array(r)
+
+
+def check_known(owner: str, a: BearingPart, b: BearingPart, on: tuple[Carrier, Carrier]) -> None:
+    """CompileError unless the poses of both carriers are known: at rest, inputs, or states of bodies."""
     for carrier in on:
-        if carrier.w and not carrier.pose:
+        if isinstance(carrier, CarrierPart) and carrier.w and not carrier.pose:
             raise CompileError(
                 f"{on[0].owner} - {a.owner} - {owner} - {b.owner} - {on[1].owner}: the carriers of {owner!r} move "
                 f"against each other, and the attitude of {carrier.owner!r} is not known: give it attitude = "
@@ -53,23 +61,26 @@ def direction(owner: str, a: BearingPart, b: BearingPart, ends: tuple[Array, Arr
     return (way / length if float(np.dot(way, n_a)) >= 0.0 else -way / length), length
 
 
-def pose(joint: JointPart, ends: tuple[BearingPart, BearingPart], on: tuple[CarrierPart, CarrierPart]) -> JointPart:
+def pose(
+    joint: JointPart, ends: tuple[BearingPart, BearingPart], on: tuple[Carrier, Carrier], bodies: Sequence[BodyPart]
+) -> JointPart:
     """The joint shaft with its PosePart."""
-    turn = [rotation(carrier.q0) for carrier in on]
+    turn, place = zip(*(start_of(carrier) for carrier in on), strict=True)
     n_a, n_b = (R @ np.array(end.n) for R, end in zip(turn, ends, strict=True))
     sense, n = 0.0, n_b
     if joint.joints == 2:
-        at = [np.array(c.r0) + R @ np.array(end.r) for c, R, end in zip(on, turn, ends, strict=True)]
+        at = [r + R @ np.array(end.r) for r, R, end in zip(place, turn, ends, strict=True)]
         n, _ = direction(joint.owner, *ends, (at[0], at[1]), n_a)
         sense = math.copysign(1.0, float(np.dot(at[1] - at[0], n)))
     pin_a, pin_b = pins(joint.fork, joint.phase, joint.hooke, n_a, n_b, n)
     carried_a, carried_b = carried(pin_a, n_a, n), carried(pin_b, n_b, n)
     psi0 = math.atan2(float(np.dot(np.cross(carried_b, carried_a), n)), float(np.dot(carried_a, carried_b)))
     own = [R.T @ pin for R, pin in zip(turn, (pin_a, pin_b), strict=True)]
-    pose_in = [i for carrier in on for i in (carrier.pose or (-1,) * 7)]
+    pose_in = [i for c in on for i in (isinstance(c, CarrierPart) and c.pose) or (-1,) * 7]
+    a, b = (bodies.index(carrier) if isinstance(carrier, BodyPart) else -1 for carrier in on)
     part = PosePart(
-        joint.owner, tuple(pose_in), _flat(*(end.n for end in ends)), _flat(*own), _flat(*(end.r for end in ends)),
-        sense, psi0,
+        joint.owner, tuple(pose_in), (a, b), _flat(*(end.n for end in ends)), _flat(*own),
+        _flat(*(end.r for end in ends)), sense, psi0,
     )  # fmt: skip
     return replace(joint, posed=part)
 

@@ -187,8 +187,8 @@ class ShaftBearing(Component):
 
     A shaft is what turns as one piece: joined flanges and the rigid parts between them; a spring begins another.
     n: axis, in the sense in which it turns; r: centre of the joint the shaft ends in, both along the axes of the
-    carrier. Joints without a bend angle of their own take it from the bearings of their shafts, and their torques
-    along n act on the carrier.
+    carrier; r counts from its origin, which is the mass centre of a RigidBody. Joints without a bend angle of their
+    own take it from the bearings of their shafts, and their torques along n act on the carrier.
     """
 
     flanges: ClassVar[Mapping[str, Flange]] = {"flange": Flange(), "frame_a": FRAME_PORT}

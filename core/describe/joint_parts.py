@@ -29,8 +29,10 @@ class PosePart:
     """
 
     owner: str
-    #: inputs: quaternion and place of the carrier; -1: at rest in the world
+    #: inputs: quaternion and place of the carrier; -1: at rest in the world, or a body
     pose_in: tuple[int, ...]
+    #: per end: number of the body that is its carrier; -1: none
+    body: tuple[int, int]
     #: axis of the bearing, pin of the fork at phi = 0, place of the joint
     n: tuple[float, ...]
     e1: tuple[float, ...]

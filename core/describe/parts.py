@@ -378,6 +378,14 @@ def port_groups(parts: Parts) -> dict[str, list[tuple[str, Form]]]:
         "drag": [(p.owner, p.form) for p in parts.drags],
         **{f"body_w{axis}": [(p.owner, p.w[k]) for p in parts.bodies] for k, axis in enumerate("xyz")},
         **{f"body_v{axis}": [(p.owner, p.v[k]) for p in parts.bodies] for k, axis in enumerate("xyz")},
+        "joint_body": [
+            (p.owner, form)
+            for p in parts.joints.shafts
+            if p.posed is not None
+            for k in p.posed.body
+            if k >= 0
+            for form in (*parts.frames.bodies[k].w, *parts.frames.bodies[k].v)
+        ],
         "joint_a": [(p.owner, p.form_a) for p in parts.joints.shafts],
         "joint_b": [(p.owner, p.form_b) for p in parts.joints.shafts],
     }

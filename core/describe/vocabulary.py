@@ -51,7 +51,8 @@ ELASTO_BACKLASH, ELASTO_BACKLASH2 = range(2)
 HEAT_OF_PORT, HEAT_OF_FRICTION, HEAT_OF_DAMPER, HEAT_OF_CONTACT, HEAT_FROM_INPUT = range(5)
 #: groups of sources of torque ("ports"), in the order of their numbers in the kernel
 PORT_GROUPS = ("torque", "polynomial", "engine", "pump", "turbine", "eddy", "curve", "drag",
-               "body_wx", "body_wy", "body_wz", "body_vx", "body_vy", "body_vz", "joint_a", "joint_b")  # fmt: skip
+               "body_wx", "body_wy", "body_wz", "body_vx", "body_vy", "body_vz", "joint_body",
+               "joint_a", "joint_b")  # fmt: skip
 
 
 class Form:

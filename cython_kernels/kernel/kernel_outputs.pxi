@@ -151,7 +151,10 @@ cdef double posed_now(const tl_model* m, const tl_state* s, const tl_jo* j, tl_s
     for end in range(2):
         for k in range(7):
             at = o.pose_in[7 * end + k]
-            pose[k] = s.readout.inp[at] if at >= 0 else (1.0 if k == 0 else 0.0)
+            if o.body[end] >= 0:
+                pose[k] = s.att[7 * o.body[end] + k]
+            else:
+                pose[k] = s.readout.inp[at] if at >= 0 else (1.0 if k == 0 else 0.0)
         place_side(o, end, pose, rate, &h.side[end])
     place_shaft(o, h)
     for end in range(2):
@@ -235,6 +238,6 @@ cdef dict energies_of(KernelState self):
     driven = -heat[drivers]
     heat[drivers] = 0.0
     return {"torque": work[:a], "poly": work[a:b], "engine": work[b:c], "pump": work[c:d], "turbine": work[d:e],
-            "eddy": work[e:f], "curve": work[f:g], "drag": work[g:g + m.nwd], "body": work[g + m.nwd:m.nport - 2 * m.njo], "joint": bending, "driven": driven,
+            "eddy": work[e:f], "curve": work[f:g], "drag": work[g:g + m.nwd], "body": work[g + m.nwd:g + m.nwd + 6 * m.nbo], "joint": bending, "driven": driven,
             "friction": heat, "damper": damper, "contact": vector(self.ptr.e_con, m.ncon),
             "kinetic": kinetic_energy(m, self.ptr), "potential": potential(m, self.ptr)}

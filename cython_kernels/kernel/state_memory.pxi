@@ -82,15 +82,15 @@ cdef int lay_trials(KernelState self, const tl_model* m, tl_state* s) except -1:
 cdef int64_t arena_size(const tl_model* m) noexcept nogil:
     """Doubles of scratch memory that are enough for everything that takes of it, one within the other (arena.pxd)."""
     cdef int64_t n = m.n, nf = m.nf, nls = m.nls, nth = m.nth, k = nf + 2 * (m.ncon + m.nst) + nls
-    cdef int64_t joints = 2 * m.njo * (m.order // 2)
+    cdef int64_t joints = (2 * m.njo + m.nwr) * (m.order // 2), widest = 14 if m.nwr > 0 else 2
     cdef int64_t losses = 5 * (k + 1) + 2 * k * k + (nls + 2) * k + 4 * n + nls * (nls + 4) if nls else 0
     cdef int64_t stages = nls + 1 + 4 * nls * nls + 2 * nls
     cdef int64_t heat = nth * nth + 4 * nth, curved = m.ncurved * (m.order // 2), box = nf + 2 * (m.ncon + m.nst)
     cdef int64_t boxed = 2 * box * box + 8 * box + 5 * (box + 1) // 2 + 5
     cdef int64_t gaps = 3 * box if curved else 0
-    cdef int64_t ports = m.npoly + m.neng + 2 * m.ntc + m.ned + m.ncv + m.nwd, laws = nf + m.nport + 2 * m.njo + m.ncurved
+    cdef int64_t ports = m.npoly + m.neng + 2 * m.ntc + m.ned + m.ncv + m.nwd, laws = nf + m.nport + 2 * m.njo + m.nwr + m.ncurved
     cdef int64_t forces = (m.order // 2) * nf + (m.order // 2 + 1) * ports + joints + curved
-    cdef int64_t rows = 3 * forces * forces + 24 * forces + 6 * laws + 6 * n
+    cdef int64_t rows = 3 * forces * forces + (20 + 2 * widest) * forces + 6 * laws + 6 * n
     cdef int64_t gears = 16 * m.nvg * m.nvg + 10 * m.nvg + 5 * n if m.nvg else 0
     cdef int64_t springs = m.nlin + m.ncon, fast = springs * (n + 5 * springs + 6) + 2 * n if m.stiff_cut else 0
-    return fast + losses + stages + heat + gaps + gears + rows + boxed + 12 * n + 2 * nf + m.nrx
+    return fast + losses + stages + heat + gaps + gears + rows + boxed + 12 * n + 2 * nf + m.nrx + (m.nhot if m.nwr else 0)

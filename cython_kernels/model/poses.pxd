@@ -112,24 +112,35 @@ cdef inline void lay_side(const tl_ps* o, int end, const double* place, tl_side*
         f.x[i] = place[i] + f.arm[i]
 
 
-cdef inline void place_side(const tl_ps* o, int end, const double* pose, const double* rate, tl_side* f) noexcept nogil:
-    """A bearing of a carrier with this pose and its rate; its quaternion may have any length but 0."""
+cdef inline double lay_pose(const tl_ps* o, int end, const double* pose, tl_side* f) noexcept nogil:
+    """A bearing of a carrier with this pose, whose quaternion may have any length but 0. 2 over the square of that."""
     cdef double w = pose[0], x = pose[1], y = pose[2], z = pose[3], size = w * w + x * x + y * y + z * z, u
-    cdef double[3] own
-    cdef int i
     u = 2.0 / size
     f.R[0], f.R[1], f.R[2] = 1.0 - u * (y * y + z * z), u * (x * y - w * z), u * (x * z + w * y)
     f.R[3], f.R[4], f.R[5] = u * (x * y + w * z), 1.0 - u * (x * x + z * z), u * (y * z - w * x)
     f.R[6], f.R[7], f.R[8] = u * (x * z - w * y), u * (y * z + w * x), 1.0 - u * (x * x + y * y)
     lay_side(o, end, pose + 4, f)
+    return u
+
+
+cdef inline void move_side(const double* own, const double* v, tl_side* f) noexcept nogil:
+    """It moves as a carrier with the angular velocity `own`, along its own axes, and the velocity v, along the world's."""
+    cdef int i
+    turned(f.R, own, f.w)
+    cross3(f.w, f.arm, f.v)
+    for i in range(3):
+        f.v[i] += v[i]
+
+
+cdef inline void place_side(const tl_ps* o, int end, const double* pose, const double* rate, tl_side* f) noexcept nogil:
+    """A bearing of a carrier with this pose and its rate."""
+    cdef double w = pose[0], x = pose[1], y = pose[2], z = pose[3], u = lay_pose(o, end, pose, f)
+    cdef double[3] own
     # 2 times the vector of conj(q) dq/dt: along the axes of the carrier
     own[0] = u * (w * rate[1] - x * rate[0] - y * rate[3] + z * rate[2])
     own[1] = u * (w * rate[2] - y * rate[0] - z * rate[1] + x * rate[3])
     own[2] = u * (w * rate[3] - z * rate[0] - x * rate[2] + y * rate[1])
-    turned(f.R, own, f.w)
-    cross3(f.w, f.arm, f.v)
-    for i in range(3):
-        f.v[i] += rate[4 + i]
+    move_side(own, rate + 4, f)
 
 
 cdef inline void carried(const tl_side* f, const double* n, double* y) noexcept nogil:
@@ -250,34 +261,42 @@ cdef inline void across_shaft(const tl_shaft* h, const double* G, double* y) noe
         y[i] = G[i] - along * h.n[i]
 
 
+cdef inline void posed_over(const tl_ps* o, const tl_shaft* h, const double* ra, const double* rb, int end, double* turn,
+                            double* way) noexcept nogil:
+    """dD over the turning of the carrier of an end about its origin and over the place of that, along the world's axes."""
+    cdef double[2][3] own
+    cdef double[3] G
+    cdef double[3] c
+    cdef int i
+    posed_slopes(h, ra, rb, own[0], own[1], G)
+    if o.sense == 0.0:
+        cross3(h.n, G, c)
+        for i in range(3):
+            way[i] = 0.0
+            turn[i] = own[end][i] + (c[i] if end else 0.0)
+        return
+    across_shaft(h, G, c)
+    for i in range(3):
+        way[i] = (o.sense if end else -o.sense) * c[i] / h.length
+    cross3(h.side[end].arm, way, turn)
+    for i in range(3):
+        turn[i] += own[end][i]
+
+
 cdef inline void posed_wrench(const tl_ps* o, const tl_shaft* h, double tau, const double* ra, const double* rb, int end,
                               double* moment, double* force) noexcept nogil:
     """What the carrier of an end gets, along its axes: the moment about its origin but for what acts about the axis of the
     bearing, which the driveline bears, and the force."""
-    cdef double[3] Ga
-    cdef double[3] Gb
-    cdef double[3] G
+    cdef double[3] turn
+    cdef double[3] way
     cdef double[3] c
-    cdef double[3] F
-    cdef double[3] M
     cdef double along
     cdef int i
-    posed_slopes(h, ra, rb, Ga, Gb, G)
+    posed_over(o, h, ra, rb, end, turn, way)
+    cross3(h.side[end].arm, way, c)
+    along = dot3(turn, h.side[end].n) - dot3(c, h.side[end].n)
     for i in range(3):
-        F[i] = 0.0
-    if o.sense == 0.0:
-        cross3(h.n, G, c)
-        for i in range(3):
-            Gb[i] += c[i]
-    else:
-        across_shaft(h, G, c)
-        for i in range(3):
-            F[i] = (tau if end == 0 else -tau) * o.sense * c[i] / h.length
-    for i in range(3):
-        M[i] = -tau * (Ga[i] if end == 0 else Gb[i])
-    along = dot3(M, h.side[end].n)
-    cross3(h.side[end].arm, F, c)
-    for i in range(3):
-        M[i] += c[i] - along * h.side[end].n[i]
-    turned_back(h.side[end].R, M, moment)
-    turned_back(h.side[end].R, F, force)
+        turn[i] = -tau * (turn[i] - along * h.side[end].n[i])
+        way[i] = -tau * way[i]
+    turned_back(h.side[end].R, turn, moment)
+    turned_back(h.side[end].R, way, force)

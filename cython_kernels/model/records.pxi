@@ -318,9 +318,16 @@ cdef struct tl_jo:
     double d                  # N.m.s/rad: damping
 
 
+cdef struct tl_wr:
+    # forces of joint shafts on rigid bodies: -tau times the derivative of the twist, six for each end on a body: about its axes, then along them
+    int32_t row               # row it acts along
+
+
 cdef struct tl_ps:
-    # joint shafts between bearings on carriers that move against each other: bends, planes and zero references from the poses of both carriers: model/poses.pxd
+    # joint shafts between bearings on carriers that move against each other: bends, planes and zero references from the poses of both carriers, inputs or states: model/poses.pxd
     int32_t[14] pose_in       # carrier of a, of b: inputs with its quaternion (to the axes of the world, scalar first) and place; none: at rest in the world (-1: none)
+    int32_t[2] body           # carrier of a, of b: a rigid body of the model (-1: none)
+    int32_t[2] force          # per end: first of its six forces on that body (-1: none)
     double[6] n               # 1: bearing of a, of b: its axis, along the axes of its carrier
     double[6] e1              # 1: pin of its fork at phi = 0, square to it
     double[6] r               # m: place of its joint
@@ -403,6 +410,7 @@ cdef struct tl_model:
     int32_t nlu           # look-ups of tables over a speed, at order 4
     int32_t nbo           # rigid bodies with rotors
     int32_t njo           # joint shafts
+    int32_t nwr           # forces of joint shafts on rigid bodies
     int32_t nps           # joint shafts between bearings on carriers that move against each other
     int32_t nrx           # coordinates without inertia that relax
     int32_t nth           # thermal nodes
@@ -415,7 +423,7 @@ cdef struct tl_model:
     int32_t nhot          # rows 0..nhot-1 are used by force elements
     int32_t nhot_more     # entries of these rows behind the first of each
     int32_t nin           # inputs
-    int32_t nport         # ports: tq.row, poly.row, eng.row, tc.row_p, tc.row_t, ed.row, cv.row, wd.row, bo.wx, bo.wy, bo.wz, bo.vx, bo.vy, bo.vz, jo.row_a, jo.row_b
+    int32_t nport         # ports: tq.row, poly.row, eng.row, tc.row_p, tc.row_t, ed.row, cv.row, wd.row, bo.wx, bo.wy, bo.wz, bo.vx, bo.vy, bo.vz, wr.row, jo.row_a, jo.row_b
     int32_t nre           # reactions: constraint forces of gears
     int32_t order         # 2: Lobatto IIIA with 2 points (trapezoid), 4: with 3 points (Hermite-Simpson)
     int32_t nkey          # 64-bit words of a set of stuck elements
@@ -453,6 +461,7 @@ cdef struct tl_model:
     const tl_lu* lu
     const tl_bo* bo
     const tl_jo* jo
+    const tl_wr* wr
     const tl_ps* ps
     const tl_rx* rx
     const tl_th* th

@@ -347,11 +347,18 @@ RECORDS = (
         ),
     ),
     Record(
+        "wr", "nwr", "forces of joint shafts on rigid bodies",
+        "-tau times the derivative of the twist, six for each end on a body: about its axes, then along them",
+        (_ROW,),
+    ),
+    Record(
         "ps", "nps", "joint shafts between bearings on carriers that move against each other",
-        "bends, planes and zero references from the poses of both carriers: model/poses.pxd",
+        "bends, planes and zero references from the poses of both carriers, inputs or states: model/poses.pxd",
         (
             _i("pose_in", "carrier of a, of b: inputs with its quaternion (to the axes of the world, scalar first) and "
                "place; none: at rest in the world", "input", count=14, optional=True, direct=True),
+            _i("body", "carrier of a, of b: a rigid body of the model", "body", count=2, optional=True),
+            _i("force", "per end: first of its six forces on that body", "wr", count=2, optional=True),
             _f("n", "1", "bearing of a, of b: its axis, along the axes of its carrier", count=6),
             _f("e1", "1", "pin of its fork at phi = 0, square to it", count=6),
             _f("r", "m", "place of its joint", count=6),
@@ -430,4 +437,4 @@ KINDS = {record.kind: record for record in RECORDS}
 #: groups of ports (forces along a row that depend on speeds, inputs, temperatures), in the order of their numbers
 PORTS = (("tq", "row"), ("poly", "row"), ("eng", "row"), ("tc", "row_p"), ("tc", "row_t"), ("ed", "row"), ("cv", "row"),
          ("wd", "row"), ("bo", "wx"), ("bo", "wy"), ("bo", "wz"), ("bo", "vx"), ("bo", "vy"), ("bo", "vz"),
-         ("jo", "row_a"), ("jo", "row_b"))  # fmt: skip
+         ("wr", "row"), ("jo", "row_a"), ("jo", "row_b"))  # fmt: skip

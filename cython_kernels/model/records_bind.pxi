@@ -55,6 +55,9 @@ cdef int bind_elements(tl_model* m, str kind, const void* at, int32_t count) exc
     elif kind == "jo":
         m.jo = <const tl_jo*>at
         m.njo = count
+    elif kind == "wr":
+        m.wr = <const tl_wr*>at
+        m.nwr = count
     elif kind == "ps":
         m.ps = <const tl_ps*>at
         m.nps = count
@@ -227,6 +230,7 @@ def c_layout():
     cdef tl_lu one_lu
     cdef tl_bo one_bo
     cdef tl_jo one_jo
+    cdef tl_wr one_wr
     cdef tl_ps one_ps
     cdef tl_rx one_rx
     cdef tl_th one_th
@@ -441,9 +445,15 @@ def c_layout():
         "c": <const char*>&one_jo.c - start,
         "d": <const char*>&one_jo.d - start,
     })
+    start = <const char*>&one_wr
+    found["wr"] = (sizeof(one_wr), {
+        "row": <const char*>&one_wr.row - start,
+    })
     start = <const char*>&one_ps
     found["ps"] = (sizeof(one_ps), {
         "pose_in": <const char*>&one_ps.pose_in - start,
+        "body": <const char*>&one_ps.body - start,
+        "force": <const char*>&one_ps.force - start,
         "n": <const char*>&one_ps.n - start,
         "e1": <const char*>&one_ps.e1 - start,
         "r": <const char*>&one_ps.r - start,

@@ -14,7 +14,7 @@ def check_references(a: ModelArrays, nports: int) -> None:
     ends = {
         "hot row": a.n_hot, "row": len(a.row_off), "input": a.nin, "curve": len(a.tab1_extrap), "map": len(a.tab2_nx),
         "fr": len(a.fr), "lin": len(a.lin), "reaction": len(a.re_A), "node": len(a.th), "pose": len(a.ps),
-        "coordinate": a.n, "con": len(a.con),
+        "coordinate": a.n, "con": len(a.con), "body": len(a.bo), "wr": len(a.wr),
     }  # fmt: skip
     for record in RECORDS:
         for field in record.fields:

@@ -157,10 +157,10 @@ cdef inline int32_t balance_works(const tl_model* m, tl_state* s, double x, int3
         driven_balance(m, s, x, wm, w1, four)
     if moving(m):
         ratio_balance(m, s, x, wm, w1, four)
-    if TL_NBO(m) > 0:
-        turn_bodies(m, s, x * s.h, w0, wm if four else NULL, w1, s.theta + x * s.part)
     if TL_NJO(m) > 0:
         joint_balance(m, s, four)
+    if TL_NBO(m) > 0:
+        turn_bodies(m, s, x * s.h, w0, wm if four else NULL, w1, s.theta + x * s.part)
     return 0
 
 

@@ -209,6 +209,7 @@ cdef void end_in_one(const tl_model* m, tl_state* s, const tl_progress* k) noexc
     s.part = 1.0
     s.h = m.h
     s.theta = k.last
+    s.att_theta = k.last
     forget_history(m, s)
     meet_instant(m, s, s.theta, 1)
 

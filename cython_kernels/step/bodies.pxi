@@ -63,6 +63,11 @@ cdef inline void three(const double* w, int32_t x, int32_t y, int32_t z, double*
     out[2] = w[z]
 
 
+cdef inline int32_t body_row(const tl_model* m, int32_t i, int32_t k) noexcept nogil:
+    """Row k of body i: its angular velocity about x, y, z, the velocity of its mass centre along them (in turn in its record)."""
+    return (&m.bo[i].wx)[k]
+
+
 cdef inline void spin(const tl_model* m, int32_t i, const double* w, double* out) noexcept nogil:
     """Angular velocity of body i from the row speeds w."""
     three(w, m.bo[i].wx, m.bo[i].wy, m.bo[i].wz, out)
@@ -114,8 +119,13 @@ cdef void gimbal_torque(const tl_model* m, const tl_state* s, int32_t i, double 
     T[2] += tau[2]
 
 
-cdef void body_ports(const tl_model* m, const tl_state* s, tl_eval* e, double theta, double* port) noexcept nogil:
-    """Torques about x, y, z and forces along them, each for all bodies in turn."""
+cdef inline double* first_body_port(const tl_model* m, const tl_eval* e) noexcept nogil:
+    """Where an instant holds the forces of body_ports."""
+    return e.port + TL_NPORT(m) - 2 * TL_NJO(m) - TL_NWR(m) - 6 * TL_NBO(m)
+
+
+cdef void body_ports(const tl_model* m, const tl_state* s, const double* u, double theta, double* port) noexcept nogil:
+    """Torques about x, y, z and forces along them, each for all bodies in turn, at the row speeds u."""
     cdef int32_t i, k, nbo = TL_NBO(m)
     cdef double[3] w
     cdef double[3] v
@@ -125,10 +135,10 @@ cdef void body_ports(const tl_model* m, const tl_state* s, tl_eval* e, double th
     cdef double[3] g
     cdef double[4] q
     for i in range(nbo):
-        attitude(m, s, i, e.w, theta, q)
-        spin(m, i, e.w, w)
-        three(e.w, m.bo[i].vx, m.bo[i].vy, m.bo[i].vz, v)
-        three(e.w, m.bo[i].hx, m.bo[i].hy, m.bo[i].hz, H)
+        attitude(m, s, i, u, theta, q)
+        spin(m, i, u, w)
+        three(u, m.bo[i].vx, m.bo[i].vy, m.bo[i].vz, v)
+        three(u, m.bo[i].hx, m.bo[i].hy, m.bo[i].hz, H)
         cross(H, w, T)
         cross(v, w, f)
         turned_back(q, m.bo[i].g, g)
@@ -139,43 +149,60 @@ cdef void body_ports(const tl_model* m, const tl_state* s, tl_eval* e, double th
             port[(3 + k) * nbo + i] = m.bo[i].m * (f[k] + g[k])
 
 
+cdef void mean_body_ports(const tl_model* m, tl_state* s, tl_eval* e) noexcept nogil:
+    """Forces at the end e of a trial of two points that make their means over it those of the mean speeds: what the turning of axes adds
+    then does no work, however the speeds swing."""
+    cdef int64_t here = mark(s)
+    cdef double* w = scratch(s, TL_NHOT(m))
+    cdef double* port = first_body_port(m, e)
+    cdef const double* was = first_body_port(m, s.now)
+    cdef int32_t i
+    for i in range(TL_NHOT(m)):
+        w[i] = 0.5 * (s.now.w[i] + e.w[i])
+    body_ports(m, s, w, s.theta + 0.5 * s.part, port)
+    for i in range(6 * TL_NBO(m)):
+        port[i] = 2.0 * port[i] - was[i]
+    release(s, here)
+
+
+cdef void body_after(const double* was, double dt, const double* w0, const double* wm, const double* w1,
+                     double* at) noexcept nogil:
+    """Attitude and place `at` of a body, dt after `was`. w0, wm, w1 (6): its rates and velocities at start, middle and end."""
+    cdef int32_t k
+    cdef double[3] half
+    cdef double[3] angle
+    cdef double[3] a
+    cdef double[3] b
+    cdef double[3] c
+    cdef double[4] q
+    cross(w0, wm, half)
+    cross(w0, w1, angle)
+    for k in range(3):
+        half[k] = dt * ((5.0 * w0[k] + 8.0 * wm[k] - w1[k]) / 24.0 + dt * half[k] / 48.0)
+        angle[k] = dt * ((w0[k] + 4.0 * wm[k] + w1[k]) / 6.0 + dt * angle[k] / 12.0)
+    # place: Simpson's rule for R v
+    turned(was, w0 + 3, a)
+    turn_by(was, half, q)
+    turned(q, wm + 3, b)
+    turn_by(was, angle, at)
+    turned(at, w1 + 3, c)
+    for k in range(3):
+        at[4 + k] = was[4 + k] + dt / 6.0 * (a[k] + 4.0 * b[k] + c[k])
+
+
 cdef void turn_bodies(const tl_model* m, tl_state* s, double dt, const double* w0, const double* wm, const double* w1,
                       double theta) noexcept nogil:
     """Attitudes and places dt later, at the fraction theta of the step. w0, wm, w1: row speeds at start, middle and end;
     wm = NULL: the mean of both."""
-    cdef int32_t i, k
-    cdef double[3] a
-    cdef double[3] b
-    cdef double[3] c
-    cdef double[3] angle
-    cdef double[3] half
-    cdef double[4] q
-    cdef double* at
+    cdef int32_t i, k, row
+    cdef double[6] a
+    cdef double[6] b
+    cdef double[6] c
     for i in range(TL_NBO(m)):
-        at = s.att + 7 * i
-        spin(m, i, w0, a)
-        spin(m, i, w1, c)
-        for k in range(3):
-            b[k] = 0.5 * (a[k] + c[k])
-        if wm != NULL:
-            spin(m, i, wm, b)
-        cross(a, b, half)
-        cross(a, c, angle)
-        for k in range(3):
-            half[k] = dt * ((5.0 * a[k] + 8.0 * b[k] - c[k]) / 24.0 + dt * half[k] / 48.0)
-            angle[k] = dt * ((a[k] + 4.0 * b[k] + c[k]) / 6.0 + dt * angle[k] / 12.0)
-        # place: Simpson's rule for R v
-        three(w0, m.bo[i].vx, m.bo[i].vy, m.bo[i].vz, a)
-        three(w1, m.bo[i].vx, m.bo[i].vy, m.bo[i].vz, c)
-        for k in range(3):
-            b[k] = 0.5 * (a[k] + c[k])
-        if wm != NULL:
-            three(wm, m.bo[i].vx, m.bo[i].vy, m.bo[i].vz, b)
-        turned(at, a, a)
-        turn_by(at, half, q)
-        turned(q, b, b)
-        turn_by(at, angle, at)
-        turned(at, c, c)
-        for k in range(3):
-            at[4 + k] += dt / 6.0 * (a[k] + 4.0 * b[k] + c[k])
+        for k in range(6):
+            row = body_row(m, i, k)
+            a[k] = w0[row]
+            c[k] = w1[row]
+            b[k] = 0.5 * (a[k] + c[k]) if wm == NULL else wm[row]
+        body_after(s.att + 7 * i, dt, a, b, c, s.att + 7 * i)
     s.att_theta = theta

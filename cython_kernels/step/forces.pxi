@@ -209,10 +209,10 @@ cdef inline void eval_ports(const tl_model* m, tl_state* s, tl_eval* e, double t
         port[j] = drag_torque(m, s, i, e.w[m.wd[i].row], theta)
         j += 1
     if TL_NBO(m) > 0:
-        body_ports(m, s, e, theta, port + j)
+        body_ports(m, s, e.w, theta, port + j)
         j += 6 * TL_NBO(m)
     if TL_NJO(m) > 0:
-        joint_ports(m, s, e, theta, port + j)
+        joint_ports(m, s, e, theta)
     if m.watched:
         watch_ports(m, s, e)
 

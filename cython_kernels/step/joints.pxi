@@ -35,8 +35,20 @@ cdef struct tl_joint:
     double D              # twist and its rate
     double rate
     double tau
-    double bending        # power of what bends the joints, W
+    double bending        # power of the inputs that bend the joints, W
     tl_bend[2] b
+    tl_ride ride          # motion of bodies that carry the ends
+    double[12] over       # derivative of the twist by that, along their axes
+
+
+cdef inline int32_t rides(const tl_model* m, int32_t i, int32_t end) noexcept nogil:
+    """1 when an end of joint shaft i is on a body."""
+    return m.jo[i].pose >= 0 and m.ps[m.jo[i].pose].body[end] >= 0
+
+
+cdef inline int32_t ride_row(const tl_model* m, int32_t i, int32_t k) noexcept nogil:
+    """Row k of the bodies of joint shaft i: six of end a, six of end b."""
+    return body_row(m, m.ps[m.jo[i].pose].body[k // 6], k % 6)
 
 
 cdef inline double bend_rate(const tl_model* m, const tl_state* s, int32_t k, double theta) noexcept nogil:
@@ -52,12 +64,15 @@ cdef inline void joint_law(const tl_model* m, const tl_state* s, int32_t i, doub
     """Twist, torque and their derivatives from j.q, j.w, j.wa, j.wb and the angles of both flanges."""
     cdef const tl_jo* o = &m.jo[i]
     cdef int32_t k
-    cdef double beta, drift = 0.0
+    cdef double beta, drift = 0.0, by_inputs
+    cdef tl_shaft h
     j.qa = qa
     j.qb = qb
     j.psi = 0.0
     if o.pose >= 0:
-        drift = posed_drift(m, s, i, theta, qa, qb, j.b, &j.psi)
+        shaft_at(m, s, o.pose, theta, &j.ride, &h)
+        drift = posed_drift(m, i, &h, qa, qb, j.b, j.over, &by_inputs)
+        j.psi = unwrapped(h.psi - m.ps[o.pose].psi0, s.ps[TL_POSE_STATE * o.pose])
     for k in range(2 if o.pose < 0 else 0):
         beta = o.bend[k] if o.bend_in[k] < 0 else input_at(m, s, o.bend_in[k], theta)
         bend(o.hooke[k], (qa if k == 0 else qb) + o.theta[k], bent(beta), &j.b[k])
@@ -67,36 +82,61 @@ cdef inline void joint_law(const tl_model* m, const tl_state* s, int32_t i, doub
     # g = 1 + what the joint adds: nothing is lost where shafts are straight
     j.rate = j.w + (j.b[0].g - 1.0) * j.wa - (j.b[1].g - 1.0) * j.wb + drift
     j.tau = o.c * j.D + o.d * j.rate
-    j.bending = j.tau * drift
+    j.bending = j.tau * (by_inputs if o.pose >= 0 else drift)
 
 
-cdef inline void joint_forces(const tl_model* m, int32_t i, const tl_joint* j, double* on_a, double* on_b) noexcept nogil:
-    """Ripple: what the torques on the flanges are beyond those of the mean."""
+cdef inline int32_t joint_port(const tl_model* m, int32_t i, int32_t k) noexcept nogil:
+    """Port of the torque on flange a (0) or b (1) of joint shaft i; from 2 on those of the bodies of end a, then b."""
+    if k < 2:
+        return TL_NPORT(m) - (2 - k) * TL_NJO(m) + i
+    return TL_NPORT(m) - 2 * TL_NJO(m) - TL_NWR(m) + m.ps[m.jo[i].pose].force[(k - 2) // 6] + (k - 2) % 6
+
+
+cdef void joint_forces(const tl_model* m, int32_t i, const tl_joint* j, double* port) noexcept nogil:
+    """Forces of joint shaft i: the ripple on its flanges, what their torques are beyond those of the mean, and all on bodies."""
     cdef double mean = m.jo[i].c * j.q + m.jo[i].d * j.w
-    on_a[0] = mean - j.tau * j.b[0].g
-    on_b[0] = j.tau * j.b[1].g - mean
+    cdef int32_t k
+    port[joint_port(m, i, 0)] = mean - j.tau * j.b[0].g
+    port[joint_port(m, i, 1)] = j.tau * j.b[1].g - mean
+    for k in range(12):
+        if rides(m, i, k // 6):
+            port[joint_port(m, i, 2 + k)] = -j.tau * j.over[k]
+
+
+cdef inline double way_to(const tl_model* m, const tl_state* s, const double* w, int32_t k, double dt) noexcept nogil:
+    """How far row k goes until its speed is w[k], dt after now: by the parabola through both speeds with the present rate."""
+    return dt * (2.0 / 3.0 * s.now.w[k] + w[k] / 3.0 + dt * s.wa[k] / 6.0) if dt > 0.0 else 0.0
 
 
 cdef inline double predicted(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t k, double dt) noexcept nogil:
-    """Angle of row k where its speed is e.w, dt after now: by the parabola through both speeds with the present rate."""
-    cdef double q = turned_angle(m, s, k)
-    if dt <= 0.0:
-        return q
-    return q + dt * (2.0 / 3.0 * s.now.w[k] + e.w[k] / 3.0 + dt * s.wa[k] / 6.0)
+    """Angle of row k where its speed is e.w, dt after now."""
+    return turned_angle(m, s, k) + way_to(m, s, e.w, k, dt)
 
 
-cdef void joint_ports(const tl_model* m, const tl_state* s, tl_eval* e, double theta, double* port) noexcept nogil:
-    """Torques on a, then on b, of all joint shafts, at the row speeds e.w and at the fraction theta of the step."""
-    cdef int32_t i, njo = TL_NJO(m)
+cdef void ride_on(const tl_model* m, const tl_state* s, int32_t i, const double* w, double dt, int32_t straight,
+                  tl_joint* j) noexcept nogil:
+    """Motion of the bodies of joint shaft i to the row speeds w, dt after now; straight: with w all along."""
+    cdef int32_t k, row
+    for k in range(12):
+        if rides(m, i, k // 6):
+            row = ride_row(m, i, k)
+            j.ride.speed[k] = w[row]
+            j.ride.way[k] = dt * w[row] if straight else way_to(m, s, w, row, dt)
+
+
+cdef void joint_ports(const tl_model* m, const tl_state* s, tl_eval* e, double theta) noexcept nogil:
+    """Forces of all joint shafts, at the row speeds e.w and at the fraction theta of the step."""
+    cdef int32_t i
     cdef double dt = (theta - s.theta) * m.h
     cdef tl_joint j
-    for i in range(njo):
+    for i in range(TL_NJO(m)):
         j.q = predicted(m, s, e, m.jo[i].row, dt)
         j.w = e.w[m.jo[i].row]
         j.wa = e.w[m.jo[i].row_a]
         j.wb = e.w[m.jo[i].row_b]
+        ride_on(m, s, i, e.w, dt, 0, &j)
         joint_law(m, s, i, theta, predicted(m, s, e, m.jo[i].row_a, dt), predicted(m, s, e, m.jo[i].row_b, dt), &j)
-        joint_forces(m, i, &j, port + i, port + njo + i)
+        joint_forces(m, i, &j, e.port)
 
 
 cdef void joint_at(const tl_model* m, const tl_state* s, int32_t i, double theta, const double* u, const double* z,
@@ -107,15 +147,18 @@ cdef void joint_at(const tl_model* m, const tl_state* s, int32_t i, double theta
     j.w = row_dot(m, k, u)
     j.wa = row_dot(m, a, u)
     j.wb = row_dot(m, b, u)
+    for k in range(12):
+        if rides(m, i, k // 6):
+            j.ride.speed[k] = row_dot(m, ride_row(m, i, k), u)
+            j.ride.way[k] = row_dot(m, ride_row(m, i, k), z) - row_dot(m, ride_row(m, i, k), s.now.z)
     joint_law(m, s, i, theta, row_dot(m, a, z) + m.row_off[a], row_dot(m, b, z) + m.row_off[b], j)
 
 
 cdef void joint_now(const tl_model* m, tl_state* s, int32_t i, double theta) noexcept nogil:
     """Ports of joint shaft i in the present instant, after a cut: those of its state, not of the polynomial of the trial."""
     cdef tl_joint j
-    cdef int32_t first = TL_NPORT(m) - 2 * TL_NJO(m)
     joint_at(m, s, i, theta, s.now.u, s.now.z, &j)
-    joint_forces(m, i, &j, s.now.port + first + i, s.now.port + first + TL_NJO(m) + i)
+    joint_forces(m, i, &j, s.now.port)
 
 
 cdef inline void turned_to(const tl_model* m, tl_state* s, int32_t i, const tl_joint* j) noexcept nogil:
@@ -147,14 +190,11 @@ cdef struct tl_plane:
     double k              # cos(beta)
 
 
-cdef void joint_planes(const tl_model* m, const tl_state* s, int32_t i, double theta, tl_plane* p) noexcept nogil:
-    """Planes of both joints of joint shaft i at the fraction theta of the step."""
+cdef void joint_planes(const tl_model* m, const tl_state* s, int32_t i, double theta, const tl_shaft* h, tl_plane* p) noexcept nogil:
+    """Planes of both joints of joint shaft i at the fraction theta of the step, where h is the shaft between carriers that move."""
     cdef const tl_jo* o = &m.jo[i]
     cdef int32_t k
     cdef double beta, by
-    cdef tl_shaft h
-    if o.pose >= 0:
-        shaft_at(m, s, o.pose, theta, &h)
     for k in range(2):
         if o.pose < 0:
             beta = bent(o.bend[k] if o.bend_in[k] < 0 else input_at(m, s, o.bend_in[k], theta))
@@ -191,6 +231,7 @@ cdef struct tl_joint_mean:
     double drift          # of that, what bending has done
     double[2] g           # difference quotients of both joints
     double[2] dg          # and their derivatives with respect to the angle at the end
+    double[12] over       # derivative of the twist by what bodies do, in the middle
 
 
 cdef void joint_mean(const tl_model* m, const tl_state* s, int32_t i, const tl_joint* j0, const tl_joint* j1,
@@ -200,9 +241,21 @@ cdef void joint_mean(const tl_model* m, const tl_state* s, int32_t i, const tl_j
     cdef tl_plane[2] plane
     cdef double[2] turn
     cdef int32_t k
+    cdef double theta = s.theta + 0.5 * s.part, by_inputs = 0.0, size = 0.0
+    cdef tl_shaft h
+    cdef tl_ride ride
+    cdef tl_bend[2] b
     turn[0] = j1.qa - j0.qa
     turn[1] = j1.qb - j0.qb
-    joint_planes(m, s, i, s.theta + 0.5 * s.part, plane)
+    if f.pose >= 0:
+        for k in range(12):
+            if rides(m, i, k // 6):
+                # (the speeds go straight from those of the start to those of the end)
+                ride.speed[k] = 0.5 * (j0.ride.speed[k] + j1.ride.speed[k])
+                ride.way[k] = 0.125 * s.h * (3.0 * j0.ride.speed[k] + j1.ride.speed[k])
+        shaft_at(m, s, f.pose, theta, &ride, &h)
+        posed_drift(m, i, &h, j0.qa + 0.5 * turn[0], j0.qb + 0.5 * turn[1], b, o.over, &by_inputs)
+    joint_planes(m, s, i, theta, &h, plane)
     for k in range(2):
         o.g[k] = turn_quotient(f.hooke[k], &plane[k], j0.qa if k == 0 else j0.qb, turn[k])
         o.dg[k] = (j1.b[k].g - o.g[k]) / turn[k] if fabs(turn[k]) > SMALL_TURN else 0.5 * j1.b[k].dg
@@ -211,6 +264,17 @@ cdef void joint_mean(const tl_model* m, const tl_state* s, int32_t i, const tl_j
     o.drift = 0.0
     if f.pose >= 0 or f.bend_in[0] >= 0 or f.bend_in[1] >= 0:
         o.drift = o.rise - o.g[0] * turn[0] + o.g[1] * turn[1]
+    for k in range(12):
+        if rides(m, i, k // 6):
+            o.drift -= o.over[k] * j1.ride.way[k]
+            size += j1.ride.way[k] * j1.ride.way[k]
+    if by_inputs != 0.0 or size == 0.0:
+        return
+    # no input moves: the derivative by the bodies becomes a discrete gradient, and the shaft gives or takes no energy
+    for k in range(12):
+        if rides(m, i, k // 6):
+            o.over[k] += o.drift * j1.ride.way[k] / size
+    o.drift = 0.0
 
 
 cdef double joint_reach(const tl_model* m, const tl_state* s) noexcept nogil:
@@ -245,7 +309,7 @@ cdef struct tl_joint_share:
     # of a joint shaft in a trial
     double heat
     double bending        # work of what bends it
-    double work           # of its torques on both flanges
+    double work           # of its torques on both flanges, and its forces on bodies
     double stored         # change of its elastic energy
 
 
@@ -269,6 +333,10 @@ cdef void joint_share4(const tl_model* m, const tl_state* s, int32_t i, const do
         fb[p] = j[p].tau * j[p].b[1].g
     o.work = (work_on(m, s, 1, f.row_a, 1.0, j[1].wa, j[2].wa, fa[0], fa[1], fa[2])
               + work_on(m, s, 1, f.row_b, 1.0, j[1].wb, j[2].wb, fb[0], fb[1], fb[2]))
+    for p in range(12):
+        if rides(m, i, p // 6):
+            o.work += work_on(m, s, 1, ride_row(m, i, p), 1.0, j[1].ride.speed[p], j[2].ride.speed[p],
+                              -j[0].tau * j[0].over[p], -j[1].tau * j[1].over[p], -j[2].tau * j[2].over[p])
     o.stored = 0.5 * f.c * (j[2].D - j[0].D) * (j[2].D + j[0].D)
 
 
@@ -289,12 +357,26 @@ cdef inline void middle_angles(const tl_model* m, const tl_state* s, double* zm)
         zm[i] = s.now.z[i] + s.h * to_middle(s.now.u[i], s.um[i], s.end.u[i])
 
 
+cdef double turning_gives(const tl_model* m, const tl_state* s) noexcept nogil:
+    """Energy that forces on bodies give in a trial of three points beyond what their powers at these say: what the turning of axes adds
+    has none."""
+    cdef int32_t i, k, first = TL_NPORT(m) - 2 * TL_NJO(m) - TL_NWR(m) - 6 * TL_NBO(m)
+    cdef double made = 0.0
+    for i in range(first, first + 6 * TL_NBO(m)):
+        k = TL_PORT_ROW(m, i)
+        made += (work_on(m, s, 1, k, 1.0, row_dot(m, k, s.um), row_dot(m, k, s.end.u), s.now.port[i], s.em.port[i], s.end.port[i])
+                 - s.h / 6.0 * (s.now.port[i] * s.now.w[k] + 4.0 * s.em.port[i] * row_dot(m, k, s.um)
+                                + s.end.port[i] * row_dot(m, k, s.end.u)))
+    return made
+
+
 cdef double joints_give(const tl_model* m, tl_state* s) noexcept nogil:
-    """Energy that joint shafts give or take in a trial of three points beyond what they have, of that turned over."""
+    """Energy that joint shafts, and bodies that carry them, give or take in a trial of three points beyond what they have, of that turned
+    over."""
     cdef tl_joint[3] j
     cdef tl_joint_share o
     cdef int32_t i
-    cdef double made = 0.0, turned = 0.0
+    cdef double made = turning_gives(m, s) if TL_NWR(m) > 0 else 0.0, turned = 0.0
     cdef int64_t here = mark(s)
     cdef double* zm = scratch(s, TL_N(m))
     middle_angles(m, s, zm)

@@ -4,7 +4,9 @@
 # elsewhere than the carrier has been, it goes there evenly within the step, in place and quaternion (of q and -q the nearer one).
 # So what a rig is told at a tick, and holds, is where the carriers are at the end of the tick, and the damper sees the rate.
 #
-# Equations: none: parabolas of inputs.
+# A carrier that is a rigid body is where its rates and velocities have brought it since its attitude was last advanced.
+#
+# Equations: (66) for bodies; parabolas of inputs.
 
 cdef inline double dot4(const double* a, const double* b, const int32_t* at) noexcept nogil:
     return a[at[0]] * b[at[0]] + a[at[1]] * b[at[1]] + a[at[2]] * b[at[2]] + a[at[3]] * b[at[3]]
@@ -53,12 +55,43 @@ cdef inline void pose_at(const tl_model* m, const tl_state* s, int32_t i, int32_
         rate[k] = (b - gap + 2.0 * theta * c) * m.inv_h
 
 
-cdef inline void shaft_at(const tl_model* m, const tl_state* s, int32_t i, double theta, tl_shaft* h) noexcept nogil:
+cdef struct tl_ride:
+    # of the bodies that carry ends a and b of a posed shaft, along their axes: what their angular velocities and velocities have
+    # added up to since their attitudes were last advanced, and these themselves
+    double[12] way
+    double[12] speed
+
+
+cdef void ride_side(const tl_model* m, const tl_state* s, int32_t i, int32_t end, double theta, const tl_ride* ride,
+                    tl_side* f) noexcept nogil:
+    """The bearing of an end on a body. The parabolas through the speeds at both ends of that time have their middle from the ways."""
+    cdef int32_t k, body = m.ps[i].body[end]
+    cdef double dt = (theta - s.att_theta) * m.h
+    cdef double[6] w0
+    cdef double[6] wm
+    cdef double[7] pose
+    cdef double[3] v
+    memcpy(pose, s.att + 7 * body, 7 * sizeof(double))
+    if dt > 0.0:
+        for k in range(6):
+            w0[k] = s.now.w[body_row(m, body, k)]
+            wm[k] = 1.5 * ride.way[6 * end + k] / dt - 0.25 * (w0[k] + ride.speed[6 * end + k])
+        body_after(s.att + 7 * body, dt, w0, wm, ride.speed + 6 * end, pose)
+    lay_pose(&m.ps[i], end, pose, f)
+    turned(pose, ride.speed + 6 * end + 3, v)
+    move_side(ride.speed + 6 * end, v, f)
+
+
+cdef inline void shaft_at(const tl_model* m, const tl_state* s, int32_t i, double theta, const tl_ride* ride,
+                          tl_shaft* h) noexcept nogil:
     """Posed shaft i at the fraction theta of the step."""
     cdef double[7] pose
     cdef double[7] rate
     cdef int32_t end
     for end in range(2):
+        if m.ps[i].body[end] >= 0:
+            ride_side(m, s, i, end, theta, ride, &h.side[end])
+            continue
         pose_at(m, s, i, end, theta, pose, rate)
         place_side(&m.ps[i], end, pose, rate, &h.side[end])
     place_shaft(&m.ps[i], h)
@@ -96,19 +129,35 @@ cdef void poses_end(const tl_model* m, tl_state* s, double theta) noexcept nogil
                 s.ps[TL_POSE_STATE * i + 2 + TL_POSE * end + k] = pose[k]
 
 
-cdef inline double posed_drift(const tl_model* m, const tl_state* s, int32_t i, double theta, double qa, double qb,
-                               tl_bend* b, double* psi) noexcept nogil:
-    """Joints of joint shaft i between moving carriers; rate of its twist by what these do."""
+cdef double posed_drift(const tl_model* m, int32_t i, const tl_shaft* h, double qa, double qb, tl_bend* b,
+                        double* over, double* by_inputs) noexcept nogil:
+    """Joints of joint shaft i at the angles of its flanges; `over`: derivative of its twist by what the bodies of its ends do, along
+    their axes. Rate of the twist by what the carriers do, and what of it carriers do that inputs move."""
     cdef const tl_ps* o = &m.ps[m.jo[i].pose]
-    cdef tl_shaft h
+    cdef int32_t end, k
     cdef double[3] ra
     cdef double[3] rb
     cdef double[3] Ga
     cdef double[3] Gb
     cdef double[3] G
-    shaft_at(m, s, m.jo[i].pose, theta, &h)
+    cdef double[3] turn
+    cdef double[3] way
+    cdef double drift
     posed_bend(m.jo[i].hooke[0], &h.side[0], qa, &b[0], ra)
     posed_bend(m.jo[i].hooke[1], &h.side[1], qb, &b[1], rb)
-    posed_slopes(&h, ra, rb, Ga, Gb, G)
-    psi[0] = unwrapped(h.psi - o.psi0, s.ps[TL_POSE_STATE * m.jo[i].pose])
-    return dot3(Ga, h.side[0].w) + dot3(Gb, h.side[1].w) + dot3(G, h.rate)
+    posed_slopes(h, ra, rb, Ga, Gb, G)
+    drift = dot3(Ga, h.side[0].w) + dot3(Gb, h.side[1].w) + dot3(G, h.rate)
+    by_inputs[0] = drift
+    if o.body[0] < 0 and o.body[1] < 0:
+        return drift
+    by_inputs[0] = 0.0
+    for end in range(2):
+        posed_over(o, h, ra, rb, end, turn, way)
+        if o.body[end] < 0:
+            # (of the velocity of the joint, what the turning of the carrier gives is in both)
+            cross(h.side[end].w, h.side[end].arm, G)
+            by_inputs[0] += dot3(turn, h.side[end].w) + dot3(way, h.side[end].v) - dot3(way, G)
+            continue
+        into_axes(h.side[end].R, turn, over + 6 * end)
+        into_axes(h.side[end].R, way, over + 6 * end + 3)
+    return drift

@@ -79,6 +79,7 @@ cdef void acting(const tl_model* m, tl_state* s, tl_rows* p) noexcept nogil:
                 p.un[r].at = st
                 p.un[r].k = f[0] if f != NULL else 0.0
                 p.un[r].apart = 0.0
+                p.un[r].on = p.on + 2 * p.widest * r
                 p.un[r].other_w = p.un[r].other_dx = p.un[r].other_dw = 0.0
                 r += 1
 
@@ -198,7 +199,7 @@ cdef void move_rows(tl_rows* p) noexcept nogil:
         u.w = u.w0 + u.dw
         u.x = u.x0 + u.dx
     for r in range(p.size):
-        q = r + p.law[p.un[r].law].other
+        q = r + fellow(p.law + p.un[r].law, 1) if p.law[p.un[r].law].group > 1 else r
         if q != r:
             p.un[r].other_w = p.un[q].w
             p.un[r].other_dw = p.un[q].dw
@@ -260,23 +261,32 @@ cdef double make_linear(const tl_model* m, tl_state* s, tl_rows* p, int32_t pred
         law = p.law + p.un[r].law
         if law.kind != OF_JOINT:
             balance_alone(m, s, p, r)
-        elif predict and law.other > 0:
+        elif predict and law.place == 0:
             predict_joint(m, s, p, law, p.un + r)
     return far / scale
 
 
 cdef int32_t linear_forces(const tl_rows* p) noexcept nogil:
     """All forces together, each law linear; 1 where nothing balances them, and they stay."""
-    cdef int32_t r, q, o, n = p.size
+    cdef int32_t r, q, o, k, n = p.size
     cdef const tl_unknown* u
+    cdef const tl_row_law* law
     for r in range(n):
         u = p.un + r
-        o = r + p.law[u.law].other
-        p.b[r] = u.f - u.on[0] * u.dx - u.on[1] * u.dw - u.on[2] * u.other_dx - u.on[3] * u.other_dw
+        law = p.law + u.law
+        p.b[r] = u.f
         for q in range(n):
-            p.A[r * n + q] = (1.0 if q == r else 0.0) - p.part * (u.on[1] * p.Hw[r * n + q] + u.on[3] * p.Hw[o * n + q])
-            if p.Hx != NULL:
-                p.A[r * n + q] -= p.part * (u.on[0] * p.Hx[r * n + q] + u.on[2] * p.Hx[o * n + q])
+            p.A[r * n + q] = 1.0 if q == r else 0.0
+        for k in range(law.group):
+            o = r + fellow(law, k)
+            if k == 0 or law.kind == OF_JOINT:
+                p.b[r] = p.b[r] - u.on[2 * k] * p.un[o].dx - u.on[2 * k + 1] * p.un[o].dw
+            else:
+                p.b[r] = p.b[r] - u.on[2 * k] * u.other_dx - u.on[2 * k + 1] * u.other_dw
+            for q in range(n):
+                p.A[r * n + q] -= p.part * u.on[2 * k + 1] * p.Hw[o * n + q]
+                if p.Hx != NULL:
+                    p.A[r * n + q] -= p.part * u.on[2 * k] * p.Hx[o * n + q]
     if lu_solve(p.A, n, p.b, 1):
         return 1
     for r in range(n):
@@ -362,17 +372,18 @@ cdef int32_t solve_rows(const tl_model* m, tl_state* s, int32_t stages, int32_t 
     On entry a1 (or v2 = [am, a1]) answers s.g with the forces at predicted motion; on return s.g holds those found here. rounds: how
     often they are found from the motion they give; 0: once, the accelerations are the caller's to find. 1 when the forces were not
     those that were there already."""
-    cdef int32_t l, it = 0, found = 1, laws = (TL_NF(m) + TL_NPORT(m) if steep else 0) + 2 * TL_NJO(m) + m.ncurved
+    cdef int32_t l, it = 0, found = 1, laws = (TL_NF(m) + TL_NPORT(m) if steep else 0) + 2 * TL_NJO(m) + TL_NWR(m) + m.ncurved
     cdef int64_t here = mark(s)
     cdef tl_rows p
     p.stages = stages
-    p.law = <tl_row_law*>scratch(s, laws * (sizeof(tl_row_law) // sizeof(double)))
+    p.law = <tl_row_law*>scratch(s, (laws * sizeof(tl_row_law) + 7) // sizeof(double))
     p.size = find_laws(m, s, &p, steep)
     if p.size == 0:
         s.n_eased = 0
         release(s, here)
         return 0
     p.un = <tl_unknown*>scratch(s, p.size * (sizeof(tl_unknown) // sizeof(double)))
+    p.on = scratch(s, 2 * p.widest * p.size)
     p.acted = scratch(s, p.nl * stages)
     p.Hw = scratch(s, p.size * p.size)
     p.Hx = scratch(s, p.size * p.size) if TL_NJO(m) + m.ncurved > 0 else NULL

@@ -111,6 +111,8 @@ cdef void restore_law(const tl_model* m, tl_state* s, double end) noexcept nogil
     s.theta = end
     for i in range(TL_NJO(m)):
         joint_now(m, s, i, end)
+    if TL_NWR(m) > 0:
+        body_ports(m, s, s.now.w, end, first_body_port(m, s.now))
     if found:
         list_modes(m, s)
         settle(m, s)

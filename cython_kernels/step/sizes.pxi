@@ -23,6 +23,7 @@ cdef extern from *:
     #define TL_NWD(m) ((m)->nwd)
     #define TL_NBO(m) ((m)->nbo)
     #define TL_NJO(m) ((m)->njo)
+    #define TL_NWR(m) ((m)->nwr)
     #define TL_NPS(m) ((m)->nps)
     #define TL_NRX(m) ((m)->nrx)
     #define TL_NTH(m) ((m)->nth)
@@ -55,6 +56,7 @@ cdef extern from *:
     int32_t TL_NLU(const tl_model* m) noexcept nogil
     int32_t TL_NBO(const tl_model* m) noexcept nogil
     int32_t TL_NJO(const tl_model* m) noexcept nogil
+    int32_t TL_NWR(const tl_model* m) noexcept nogil
     int32_t TL_NPS(const tl_model* m) noexcept nogil
     int32_t TL_NRX(const tl_model* m) noexcept nogil
     int32_t TL_NTH(const tl_model* m) noexcept nogil

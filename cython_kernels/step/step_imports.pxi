@@ -27,7 +27,8 @@ from torqueloop.cython_kernels.model.excess cimport (
 )
 from torqueloop.cython_kernels.model.joints cimport bend, bent, tl_bend
 from torqueloop.cython_kernels.model.poses cimport (
-    LARGEST_SIN, LEAST_COS, TL_POSE, TL_POSE_STATE, dot3, of_length_1, place_shaft, place_side, posed_bend, posed_slopes, tl_shaft, unwrapped,
+    LARGEST_SIN, LEAST_COS, TL_POSE, TL_POSE_STATE, dot3, lay_pose, move_side, of_length_1, place_shaft, place_side, posed_bend, posed_over,
+    posed_slopes, tl_shaft, tl_side, turned_back as into_axes, unwrapped,
 )
 from torqueloop.cython_kernels.model.laws cimport (
     contact_deflection,

@@ -10,6 +10,7 @@ cdef double FORESEEN = 1e-8
 
 cdef enum:
     PASSES = 3             # of a trial of three points: each leaves an error smaller by a power of h
+    BODY_PASSES = 12       # with joint shafts on bodies, whose speeds swing with those: 2 to 4 are usual
 
 
 cdef inline void predict(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_cvec hs1, tl_vec u1) noexcept nogil:
@@ -32,13 +33,13 @@ cdef inline int32_t off(double found, double taken, double share) noexcept nogil
 
 
 cdef inline int32_t correct_and_ask(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_cvec a1, tl_vec u1,
-                                    tl_vec before) noexcept nogil:
+                                    tl_vec before, double share) noexcept nogil:
     """correct; 1 where one of the speeds u1, which go into `before`, was off."""
     cdef int32_t i, found = 0
     for i in range(TL_N(m)):
         before[i] = u1[i]
         u1[i] = u[i] + 0.5 * h * (a[i] + a1[i])
-        found |= off(u1[i], before[i], MISPREDICTED)
+        found |= off(u1[i], before[i], share)
     return found
 
 
@@ -97,9 +98,10 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
 
         S a1 = f1 - D (u + h/2 a) - K (q + h u + h^2 (1/2 - beta) a) + B_s^T tau1
     """
-    cdef int32_t i, k
+    cdef int32_t i, k, again
     cdef double h = s.h, b0 = h * h * (0.5 - m.beta)
     cdef const double* held
+    cdef double share = FORESEEN if TL_NWR(m) > 0 else MISPREDICTED
     cdef tl_eval* e = s.end
     gather(m, s.now.a, s.wa)
     choose_governors(m, s)
@@ -109,6 +111,8 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         govern2(m, s)
         s.n_eased = 0
         eval_forces(m, s, e, s.end.u, theta + s.part, s.xi1)
+        if TL_NWR(m) > 0:
+            mean_body_ports(m, s, e)
         assemble(m, s, e, s.F)
         springs_at_end(m, s, h, b0)
         for i in range(TL_NCON(m)):
@@ -120,11 +124,11 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         scatter(m, s.F, s.g)
         accelerate(m, s, 1, s.stiff)
         passes -= 1
-        if passes <= 0:
+        if passes <= 0 or s.unsolved:
             correct(m, h, s.now.u, s.now.a, s.end.a, s.end.u)
             break
-        if not (correct_and_ask(m, h, s.now.u, s.now.a, s.end.a, s.end.u, s.taken) and mispredicted(m, s, e, s.end.u, s.taken, MISPREDICTED)) and (
-                not m.stiff_cut):
+        again = correct_and_ask(m, h, s.now.u, s.now.a, s.end.a, s.end.u, s.taken, share) and mispredicted(m, s, e, s.end.u, s.taken, share)
+        if not again and (not m.stiff_cut or TL_NWR(m) > 0):
             break
     govern2(m, s)
     finish2(m, h, s.now.u, s.now.z, s.now.a, s.end.a, s.end.z, s.end.hs1)
@@ -266,7 +270,9 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
         govern4(m, s)
         done += 1
         again = s.hist[0] == HISTORY_JUMPED and missed and mispredicted(m, s, s.end, s.end.u, s.taken, FORESEEN)
-        if done == PASSES or (done >= passes and not again):
+        if TL_NWR(m) > 0 and missed and done < BODY_PASSES and not s.unsolved:
+            continue
+        if done >= PASSES or (done >= passes and not again):
             break
     if staged(m):
         loss_limits(m, s, 2)
@@ -286,7 +292,7 @@ cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nog
         trial4(m, s, done, (2 if moving(m) else 1) if s.hist[0] else 3)
         s.hint = s.look.free
     else:
-        trial2(m, s, done, 1 if s.hist[0] else 2)
+        trial2(m, s, done, BODY_PASSES if TL_NWR(m) > 0 else 1 if s.hist[0] else 2)
     s.look.known = 0                             # of the end of the trial it is not
     if m.stiff_cut:
         follow_excess(m, s)

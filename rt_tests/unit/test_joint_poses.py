@@ -35,7 +35,6 @@ from torqueloop.core.components import (
     Inertia,
     JointShaft,
     MovingCarrier,
-    RigidBody,
     ShaftBearing,
     Torque,
     UniversalJoint,
@@ -349,8 +348,6 @@ def test_what_is_not_known_is_named() -> None:
         Simulation(shaft_of(JointShaft(c=1.0, bend_inputs=True)), h=1e-3)
     with pytest.raises(CompileError, match="'u' is rigid, and the zero references of its bearings p, s turn"):
         Simulation(shaft_of(ConstantVelocityJoint()), h=1e-3)
-    with pytest.raises(CompileError, match="attitude of a RigidBody is no input"):
-        Simulation(shaft_of(SHAFT, ends=(carrier(), RigidBody(m=1.0, I_11=1.0, I_22=1.0, I_33=1.0))), h=1e-3)
     with pytest.raises(CompileError, match="'u' has no direction: p and s are at one place"):
         ends = (carrier(), carrier())
         Simulation(shaft_of(SHAFT, ends=ends, bearings=(ShaftBearing(), ShaftBearing())), h=1e-3)

@@ -11,6 +11,7 @@ from built_steps import built
 
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components import (
+    BodyMount,
     Brake,
     CardanMount,
     Clutch,
@@ -46,6 +47,7 @@ from torqueloop.core.simulate.offline import Simulation
 from torqueloop.cython_kernels.model import records
 from torqueloop.cython_kernels.model.structure import structure_signature
 
+PAD = {f"{key}_{axis}": c for key, c in (("c", 5e4), ("d", 60.0), ("crot", 3e3), ("drot", 5.0)) for axis in "xyz"}
 LOSSES = [[0.0, 0.95, 0.9, 0.1, 0.2], [50.0, 0.9, 0.85, 0.2, 0.3]]
 #: kinds of elements that the cars of configs/ have: those are compared in test_kernel_random.py
 IN_CARS = {"fr", "lin", "tq", "poly", "eng", "tc", "act"} | records.READ_ONLY
@@ -69,6 +71,8 @@ def everything(order: int, geared: bool = False) -> Driveline:
         "shaft": JointShaft(c=2e3, d=0.5, beta_a=0.4, beta_b=-0.3, bend_inputs=True, phase=0.3, length=1.0),
         "J7": Inertia(J=0.1), "J8": Inertia(J=0.2), "swung": JointShaft(c=1e3, d=0.5), "world": World(),
         "axle": MovingCarrier(use_z=True, attitude=True, x0=0.8, y0=0.1), "p": ShaftBearing(), "s2": ShaftBearing(),
+        "J9": Inertia(J=0.1), "borne": JointShaft(c=1e3, d=0.5), "p3": ShaftBearing(),
+        "base": RigidBody(m=40.0, I_11=2.0, I_22=2.5, I_33=2.2, x0=1.6), "pad": BodyMount(**PAD),
         "m1": SpringDamper(c=40.0, d=0.5), "m2": SpringDamper(c=90.0, d=0.2),
         "disc": HeatCapacitor(C=30.0), "oil": FixedTemperature(T=330.0), "G": ThermalConductor(G=2.0),
     }  # fmt: skip
@@ -79,7 +83,8 @@ def everything(order: int, geared: bool = False) -> Driveline:
         ("s.flange_b", "J4.flange_b"), ("drive.flange", "d.flange_a"), ("d.flange_b", "J5.flange_a", "eddy.flange"),
         ("J5.flange_b", "shaft.flange_a"), ("shaft.flange_b", "J7.flange_a"),
         ("J5.flange_b", "p.flange", "swung.flange_a"), ("swung.flange_b", "s2.flange", "J8.flange_a"),
-        ("world.frame_b", "p.frame_a"), ("axle.frame_b", "s2.frame_a"),
+        ("J8.flange_b", "borne.flange_a"), ("borne.flange_b", "p3.flange", "J9.flange_a"),
+        ("base.frame_b", "pad.frame_a", "p3.frame_a"), ("world.frame_b", "p.frame_a"), ("axle.frame_b", "s2.frame_a"),
         ("J2.flange_b", "m1.flange_a"), ("m1.flange_b", "m2.flange_a"), ("m2.flange_b", "J5.flange_a"),
         ("block.frame_b", "ball.frame_a", "spin.frame_a"),
         ("k.heatPort", "disc.port", "G.port_a", "eddy.heatPort"), ("G.port_b", "oil.port", "wet.heatPort"),
@@ -90,7 +95,8 @@ def everything(order: int, geared: bool = False) -> Driveline:
     if geared:
         parts |= {
             "gear": IdealGear(ratio=2), "shaft": SpringDamper(c=2e3, d=0.5), "swung": SpringDamper(c=1e3, d=0.5),
-            "J6": Inertia(J=0.2), "v": VariableGear(ratios=[[1.0, 2.0], [1.4, 1.3], [2.0, 1.0]]), "car": Mass(m=20.0),
+            "borne": SpringDamper(c=1e3, d=0.5), "J6": Inertia(J=0.2),
+            "v": VariableGear(ratios=[[1.0, 2.0], [1.4, 1.3], [2.0, 1.0]]), "car": Mass(m=20.0),
             "wheel": Wheel2(radius=[[0.0, 0.3], [0.5, 0.31], [1.5, 0.33]], J=0.1),
         }  # fmt: skip
         groups += [("J7.flange_b", "v.flange_a"), ("v.flange_b", "J6.flange_a"), ("J8.flange_b", "wheel.flangeR"),
@@ -123,7 +129,7 @@ def test_a_precompiled_step_of_every_group_has_the_bits_of_the_generic_one(
 ) -> None:
     arrays = compile_driveline(everything(order, geared)).arrays
     missing = {r.kind for r in records.RECORDS if not len(arrays.elements[r.kind])}
-    left = {"ls", "jo", "ps"} if geared else {"vg"} if order == 4 else set()
+    left = {"ls", "jo", "ps", "wr"} if geared else {"vg"} if order == 4 else set()
     assert missing <= IN_CARS | left, missing
     name = built(everything(order, geared), f"everything_{order}{'_geared' if geared else ''}", tmp_path)
     runs = [Simulation(everything(order, geared), h=1e-3, kernel=kernel) for kernel in ("generic", name)]
