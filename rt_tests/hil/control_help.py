@@ -86,7 +86,7 @@ class Running:
 
     def client(self, **more) -> Client:
         """A client, once the first tick is done."""
-        rig = connect(self.endpoint(), **more)
+        rig = connect(self.endpoint(), **{"timeout_s": 60.0, **more})
         deadline = time.monotonic() + 30
         while rig.status()["ticks"] == 0 and time.monotonic() < deadline:
             time.sleep(0.005)
