@@ -66,7 +66,7 @@ cdef inline void hold_trial(const tl_model* m, tl_state* s, const double* g, tl_
     if n > TL_FORMED:
         hold(m, s.pat, g, a)
         return
-    pattern_matvec(s.pat.T, lanes(n + TL_NF(m)), n, g, s.both)
+    matvec(s.pat.T, lanes(n + TL_NF(m)), n, g, s.both)
     for i in range(n):
         a[i] = s.both[i]
 
@@ -154,7 +154,7 @@ cdef inline void hold_instant(const tl_model* m, tl_state* s, const double* f, d
     if TL_ND(m) + TL_NVG(m) > 0:
         answer_driven(m, s, n, m.M, s.pat.P0, f, s.ad, a)
     elif n <= TL_FORMED:
-        pattern_matvec(s.pat.T0, lanes(n + TL_NF(m)), n, f, s.both)
+        matvec(s.pat.T0, lanes(n + TL_NF(m)), n, f, s.both)
         for i in range(n):
             a[i] = s.both[i]
     else:

@@ -71,27 +71,31 @@ cdef extern from *:
     #define TL_WIDTH 4
     typedef double tl_lanes __attribute__((vector_size(8 * TL_WIDTH), aligned(8)));
 
-    /* so many lanes of y as long as there are any: each sum in a register of its own, over j in order */
-    #define TL_LANES_AT_A_TIME(W) \\
-        for (; i + W * TL_WIDTH <= rows; i += W * TL_WIDTH) { \\
-            tl_lanes sum[W] = {{0.0}}; \\
-            const double* c = A + i; \\
-            for (j = 0; j < cols; j++, c += rows) { \\
-                const double xj = x[j]; \\
-                for (k = 0; k < W; k++) sum[k] += ((const tl_lanes*)c)[k] * xj; \\
-            } \\
-            for (k = 0; k < W; k++) ((tl_lanes*)(y + i))[k] = sum[k]; \\
-        }
+    /* W times TL_WIDTH rows of y: each sum in a register of its own, over j in order */
+    #define TL_SUM_LANES(W) { \\
+        tl_lanes sum[W] = {{0.0}}; \\
+        const double* c = A + i; \\
+        for (j = 0; j < cols; j++, c += rows) { \\
+            const double xj = x[j]; \\
+            for (k = 0; k < W; k++) sum[k] += ((const tl_lanes*)c)[k] * xj; \\
+        } \\
+        for (k = 0; k < W; k++) ((tl_lanes*)(y + i))[k] = sum[k]; \\
+        i += W * TL_WIDTH; \\
+    }
 
-    static inline __attribute__((always_inline)) void tl_lanes_matvec(const double* A, int rows, int cols, const double* x, double* y)
+    #define TL_PRODUCT const double* A, int rows, int cols, const double* x, double* y
+
+    static inline __attribute__((always_inline)) void tl_lanes_matvec(TL_PRODUCT)
     {
         int i = 0, j, k;
-        TL_LANES_AT_A_TIME(6)
-        TL_LANES_AT_A_TIME(5)
-        TL_LANES_AT_A_TIME(4)
-        TL_LANES_AT_A_TIME(3)
-        TL_LANES_AT_A_TIME(2)
-        TL_LANES_AT_A_TIME(1)
+        while (i + 6 * TL_WIDTH <= rows) TL_SUM_LANES(6)
+        switch ((rows - i) / TL_WIDTH) {
+            case 5: TL_SUM_LANES(5) break;
+            case 4: TL_SUM_LANES(4) break;
+            case 3: TL_SUM_LANES(3) break;
+            case 2: TL_SUM_LANES(2) break;
+            case 1: TL_SUM_LANES(1)
+        }
         for (; i < rows; i++) {
             double sum = 0.0;
             for (j = 0; j < cols; j++) sum += A[j * rows + i] * x[j];
@@ -99,52 +103,33 @@ cdef extern from *:
         }
     }
 
-    static __attribute__((noinline)) void tl_matvec_plain(const double* A, int rows, int cols, const double* x, double* y)
-    {
-        tl_lanes_matvec(A, rows, cols, x, y);
+    /* with rows, and in a precompiled step the columns of one stage or two, that the compiler knows: straight lines where they are few */
+    #define TL_ROWS(W, cols) case W * TL_WIDTH: tl_lanes_matvec(A, W * TL_WIDTH, cols, x, y); return;
+    #define TL_COLUMNS(cols) switch (rows) { \\
+        TL_ROWS(1, cols) TL_ROWS(2, cols) TL_ROWS(3, cols) TL_ROWS(4, cols) TL_ROWS(5, cols) TL_ROWS(6, cols) \\
     }
-
-    typedef void (*tl_matvec_fn)(const double*, int, int, const double*, double*);
-    static tl_matvec_fn tl_matvec = tl_matvec_plain;
-
-    /* the same of a lock pattern, whose sizes a precompiled step knows: all in one straight line there */
     #ifdef TL_SIZED
-    #define TL_PATTERN_ROWS ((TL_N(0) + TL_NF(0) + TL_WIDTH - 1) / TL_WIDTH * TL_WIDTH)
-    typedef void (*tl_pattern_fn)(const double*, const double*, double*);
-    static __attribute__((noinline)) void tl_pattern_plain(const double* A, const double* x, double* y)
-    {
-        tl_lanes_matvec(A, TL_PATTERN_ROWS, TL_N(0), x, y);
-    }
-    static tl_pattern_fn tl_pattern_product = tl_pattern_plain;
-    #define tl_pattern_matvec(A, rows, cols, x, y) tl_pattern_product(A, x, y)
+    #define TL_SIZES if (cols == TL_N(0)) { TL_COLUMNS(TL_N(0)) } else if (cols == 2 * TL_N(0)) { TL_COLUMNS(2 * TL_N(0)) }
     #else
-    #define tl_pattern_matvec(A, rows, cols, x, y) tl_matvec(A, rows, cols, x, y)
+    #define TL_SIZES TL_COLUMNS(cols)
     #endif
+    #define TL_MATVEC(name, ...) \\
+    static __attribute__((__VA_ARGS__)) void tl_rest_##name(TL_PRODUCT) { tl_lanes_matvec(A, rows, cols, x, y); } \\
+    static __attribute__((__VA_ARGS__)) void tl_matvec_##name(TL_PRODUCT) { TL_SIZES tl_rest_##name(A, rows, cols, x, y); }
+
+    TL_MATVEC(plain, noinline)
+    static void (*tl_matvec)(TL_PRODUCT) = tl_matvec_plain;
+
     #if defined(__x86_64__) && defined(__GNUC__)
-    #ifdef TL_SIZED
-    static __attribute__((noinline, target("avx"))) void tl_pattern_avx(const double* A, const double* x, double* y)
-    {
-        tl_lanes_matvec(A, TL_PATTERN_ROWS, TL_N(0), x, y);
-    }
-    #endif
-    static __attribute__((noinline, target("avx"))) void tl_matvec_avx(const double* A, int rows, int cols, const double* x, double* y)
-    {
-        tl_lanes_matvec(A, rows, cols, x, y);
-    }
+    TL_MATVEC(avx, noinline, target("avx"))
 
     __attribute__((constructor)) static void tl_choose_width(void)
     {
         __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx")) {
-            tl_matvec = tl_matvec_avx;
-            #ifdef TL_SIZED
-            tl_pattern_product = tl_pattern_avx;
-            #endif
-        }
+        if (__builtin_cpu_supports("avx")) tl_matvec = tl_matvec_avx;
     }
     #endif
     """
     ctypedef double* tl_vec
     ctypedef const double* tl_cvec
-    void pattern_matvec "tl_pattern_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
     void matvec "tl_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil
