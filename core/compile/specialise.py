@@ -159,10 +159,11 @@ def _each(a: ModelArrays) -> list[str]:
     out.append("    pass")
     head = "cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta,"
     out += ["", "", head, " " * head.index("const") + "tl_eval* e, int32_t* hint) noexcept nogil:"]
-    for i in range(nf):
-        if int(a.fr["src"][i]) not in NO_CAPACITY:
-            out += [f"    if s.lists.due[{i}]:", f"        {_capacity(a, i, _row(a, int(a.fr['row'][i])))}"]
-    out.append("    pass")
+    out += ["    cdef int32_t c, i", "    for c in range(s.lists.n_due):", "        i = s.lists.due[c]"]
+    with_capacity = [i for i in range(nf) if int(a.fr["src"][i]) not in NO_CAPACITY]
+    for i in with_capacity:
+        out += [f"        {'if' if i == with_capacity[0] else 'elif'} i == {i}:"]
+        out += [f"            {_capacity(a, i, _row(a, int(a.fr['row'][i])))}"]
     head = "cdef inline void each_slide(const tl_model* m, const tl_state* s, tl_eval* e, double* F) noexcept nogil:"
     out += ["", "", head]
     for i in range(nf):

@@ -43,7 +43,7 @@ cdef int bind_tables(KernelModel self, a, slopes) except -1:
     self._keep += [memory1, memory2]
     cdef tl_table1* t1 = <tl_table1*>cnp.PyArray_DATA(memory1)
     cdef tl_table2* t2 = <tl_table2*>cnp.PyArray_DATA(memory2)
-    cdef const double* x1 = floats(self, a.tab1_x)
+    cdef const double* x1 = floats(self, np.append(a.tab1_x, 0.0))
     cdef const double* y1 = floats(self, a.tab1_y)
     cdef const double* dy1 = floats(self, slopes)
     cdef const double* x2 = floats(self, a.tab2_x)

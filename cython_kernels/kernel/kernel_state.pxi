@@ -133,11 +133,10 @@ cdef class KernelState:
         cdef tl_state* s = self.ptr
         cdef int64_t n = m.n, nf = m.nf
         s.build.key = <uint64_t*>zeros(self, m.nkey * sizeof(uint64_t))
-        s.lists.sliding = <int32_t*>zeros(self, 5 * (nf + 1) * sizeof(int32_t))
-        s.lists.due = s.lists.sliding + nf + 1
-        s.lists.sticking = s.lists.due + nf + 1
-        s.lists.due_list = s.lists.sticking + nf + 1
-        s.event.asked = s.lists.due_list + nf + 1
+        s.lists.sliding = <int32_t*>zeros(self, 4 * (nf + 1) * sizeof(int32_t))
+        s.lists.sticking = s.lists.sliding + nf + 1
+        s.lists.due = s.lists.sticking + nf + 1
+        s.event.asked = s.lists.due + nf + 1
         s.lists.still = <int32_t*>zeros(self, m.nact * sizeof(int32_t))
         s.lists.product = <double*>zeros(self, (m.order // 2) ** 2 * n * (n + nf + 4) * sizeof(double))
         s.lists.v = <double*>zeros(self, lanes(2 * (n + nf)) * sizeof(double))

@@ -20,7 +20,7 @@ ctypedef void (*tl_read_fn)(const tl_model* m, tl_state* s, double* out) noexcep
 cdef struct tl_table1:
     int32_t n             # number of points
     int32_t linear        # 1: linear extrapolation, 0: hold the end values
-    const double* x       # (n) strictly increasing
+    const double* x       # (n) strictly increasing, and behind them a number that is read, but changes nothing
     const double* y       # (n)
     const double* dy      # (n) slopes, the last is 0
 

@@ -91,10 +91,9 @@ cdef struct tl_lists:
     int32_t* sticking     # (nf) elements that stick
     int32_t moving        # 1: some pressure moves, or has just stopped
     int32_t* still        # (nact) steps in a row in which the pressure has not moved, up to STILL
-    int32_t* due          # (nf) 1: the capacity may change in this step
-    int32_t due_holds     # 1: `due` and `due_list` hold
     int32_t n_due
-    int32_t* due_list     # (nf + 1) elements that are due
+    int32_t* due          # (nf + 1) elements whose capacity may change in this step
+    int32_t due_holds     # 1: they are still the same
     const tl_pattern* pattern # pattern that `product` is made of
     int32_t rows          # of `product`
     double* product       # (rows, n; order 4: 2n) by columns: P (P4), and below it the rows of T (T4) of the elements that stick

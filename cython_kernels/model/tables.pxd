@@ -1,6 +1,7 @@
 """Piecewise linear tables. Real-time: yes.
 
-A look-up with a hint of 0 or more finds the piece of its argument. With a hint below 0 it is *held* on the piece ~hint, wherever
+A look-up with a hint of 0 or more finds the piece of its argument; the hint is 0 at first, then what the last look-up in the same
+table has left there. With a hint below 0 it is *held* on the piece ~hint, wherever
 the argument lies: 0 below the first point, k between points k - 1 and k, n above the last one.
 """
 
@@ -9,9 +10,8 @@ from libc.stdint cimport int32_t
 
 
 cdef inline int32_t bracket(const double* x, int32_t n, double v, int32_t* hint) noexcept nogil:
-    """Largest i in [0, n-2] with x[i] <= v (ends included); starts at *hint, so slow signals cost one comparison. The hint
-    may be that of another table."""
-    cdef int32_t i = hint[0] if hint[0] <= n - 2 else n - 2
+    """Largest i in [0, n-2] with x[i] <= v (ends included); starts at *hint, so slow signals cost one comparison."""
+    cdef int32_t i = hint[0]
     while i > 0 and v < x[i]:
         i -= 1
     while i < n - 2 and v >= x[i + 1]:
@@ -30,7 +30,7 @@ cdef inline double table1(const tl_table1* t, double v, int32_t* hint) noexcept 
     cdef int32_t i = hint[0]
     if i < 0:
         return on_piece(t, v, ~i)
-    if i < t.n - 1 and t.x[i] <= v < t.x[i + 1]:
+    if t.x[i] <= v < t.x[i + 1]:                  # (of a single point, whose slope is 0, the second is any number)
         return t.y[i] + (v - t.x[i]) * t.dy[i]
     if t.n == 1:
         return t.y[0]

@@ -18,10 +18,10 @@ cdef inline void each_capacity(const tl_model* m, tl_state* s, tl_cvec w, tl_cve
 
 cdef inline void each_due(const tl_model* m, tl_state* s, tl_cvec x, tl_cvec p, double theta, tl_eval* e,
                           int32_t* hint) noexcept nogil:
-    """The same where s.lists.due says so, at the speeds x."""
+    """capacity() of the elements that s.lists.due has, at the speeds x."""
     cdef int32_t i, c
     for c in range(s.lists.n_due):
-        i = s.lists.due_list[c]
+        i = s.lists.due[c]
         capacity(m, s, hot_dot(m, m.fr[i].row, x), p, theta, e, hint, i, m.fr[i].row, m.fr[i].src,
                  m.fr[i].src_idx, m.fr[i].both)
 

@@ -28,7 +28,7 @@ cdef inline void choose_governors(const tl_model* m, tl_state* s) noexcept nogil
         k = m.eng[i].row
         e = m.eng[i].w_idle - s.now.w[k]
         near = AT_LIMIT * limit
-        rate = e if fabs(e) > TOL_R else -s.wa[k]
+        rate = m.eng[i].ki * (e if fabs(e) > TOL_R else -s.wa[k])
         if s.xi[i] <= near:
             s.xi[i] = 0.0
             s.xi_held[i] = rate <= 0.0
@@ -37,7 +37,6 @@ cdef inline void choose_governors(const tl_model* m, tl_state* s) noexcept nogil
             s.xi_held[i] = rate >= 0.0
         else:
             s.xi_held[i] = 0
-        s.xi_held[i] |= m.eng[i].ki == 0.0
         torque = m.eng[i].kp * e + s.xi[i]
         if torque < -near:
             continue
@@ -112,7 +111,7 @@ cdef inline double idle_margin(const tl_model* m, const tl_state* s, int32_t i, 
 
 cdef inline int32_t idle_past(const tl_model* m, const tl_state* s, int32_t i, double xi, double w) noexcept nogil:
     """1 beyond one of these ends. (A controller that gives nothing, its integral at 0, goes on so above its speed.)"""
-    if s.gives[i] < 0 and s.xi_held[i] and w > m.eng[i].w_idle and m.eng[i].kp >= 0.0 and xi <= 0.0:
+    if s.gives[i] < 0 and s.xi_held[i] and w > m.eng[i].w_idle and xi <= 0.0:
         return 0
     return idle_margin(m, s, i, xi, w) < -PAST_LIMIT * m.eng[i].tau_idle_max
 

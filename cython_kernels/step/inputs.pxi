@@ -44,7 +44,7 @@ cdef inline int32_t held_inputs(const tl_model* m, tl_state* s, double* chk) noe
     """Takes over inputs that are held over the step; what they act on. chk: not 0 when one is not finite, which is not taken over,
     so that the next step sees it, too."""
     cdef int32_t i, acts = 0
-    if memcmp(s.inp, s.in_last, TL_NIN(m) * sizeof(double)) == 0:
+    if equal_bits(s.inp, s.in_last, TL_NIN(m)):
         return 0
     for i in range(TL_NIN(m)):
         chk[0] += s.inp[i] - s.inp[i]

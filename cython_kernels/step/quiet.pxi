@@ -12,24 +12,30 @@ cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
     return not staged(m) and not m.stiff_cut and TL_NTH(m) + TL_NST(m) + TL_NJO(m) + TL_NED(m) == 0 and TL_N(m) <= TL_FORMED
 
 
-cdef inline void list_due(const tl_model* m, tl_state* s) noexcept nogil:
-    """The elements that are due, one after the other."""
-    cdef int32_t i
+cdef void list_due(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
+    """Elements whose capacity may change: they slip, their pressure moves, or their input does. In the step in which elements are
+    listed: all but those of a fixed capacity."""
+    cdef int32_t i, src, due
     s.lists.n_due = 0
     for i in range(TL_NF(m)):
-        s.lists.due_list[s.lists.n_due] = i
-        s.lists.n_due += s.lists.due[i]
+        src = m.fr[i].src
+        if listed:
+            due = not m.fr[i].fixed
+        elif src == ACTUATED:
+            due = s.lists.still[m.fr[i].src_idx] < STILL or slips(m, s, i)
+        else:
+            due = (not s.held and (src == NORMALIZED or src == CAPACITY)) or slips(m, s, i)
+        s.lists.due[s.lists.n_due] = i
+        s.lists.n_due += due
 
 
 cdef void list_elements(const tl_model* m, tl_state* s) noexcept nogil:
     """Who slides, who sticks; the matrix of accelerations and stuck torques, one below the other."""
     cdef int32_t i, nf = TL_NF(m)
     list_modes(m, s)
-    for i in range(nf):
-        s.lists.due[i] = not m.fr[i].fixed
     for i in range(TL_NACT(m)):
         s.lists.still[i] = 0
-    list_due(m, s)
+    list_due(m, s, 1)
     s.lists.due_holds = 0
     s.lists.moving = 1
     if s.lists.pattern != s.pat or not m.direct_cache:
@@ -52,17 +58,6 @@ cdef void stack_rows(const tl_model* m, tl_state* s, const double* P, const doub
         for st in range(stages):
             for i in range(c):
                 s.lists.product[j * rows + n + st * c + i] = T[j * column + st * nf + s.lists.sticking[i]]
-
-
-cdef void find_due(const tl_model* m, tl_state* s) noexcept nogil:
-    """Whose capacity may change: it slips, its pressure moves, or its input does."""
-    cdef int32_t i, src
-    for i in range(TL_NF(m)):
-        src = m.fr[i].src
-        if src == ACTUATED:
-            s.lists.due[i] = s.lists.still[m.fr[i].src_idx] < STILL or slips(m, s, i)
-        else:
-            s.lists.due[i] = (((src == 1) | (src == 3)) & (s.held == 0)) or slips(m, s, i)
 
 
 cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
@@ -92,8 +87,7 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
         moving |= after < STILL
     s.lists.moving = moving
     if not listed and not s.lists.due_holds:
-        find_due(m, s)
-        list_due(m, s)
+        list_due(m, s, 0)
         s.lists.due_holds = 1
 
 
@@ -125,15 +119,14 @@ cdef inline void quiet_rows(const tl_model* m, const tl_state* s, tl_eval* e, do
 
 cdef inline int32_t still_stick(const tl_state* s, tl_eval* e, const double* tau) noexcept nogil:
     """Torques of the elements that stick, in their order; 1 when none is beyond its limit."""
-    cdef const int32_t* element = s.lists.sticking
-    cdef const int32_t* end = element + s.lists.n_sticking
-    cdef int32_t hold = 1
-    while element < end:
-        e.tau[element[0]] = tau[0]
-        if tau[0] > e.lim_b[element[0]] or tau[0] < -e.lim_f[element[0]]:
+    cdef int32_t c, i, hold = 1
+    cdef double t
+    for c in range(s.lists.n_sticking):
+        i = s.lists.sticking[c]
+        t = tau[c]
+        e.tau[i] = t
+        if t > e.lim_b[i] or t < -e.lim_f[i]:
             hold = 0
-        element += 1
-        tau += 1
     return hold
 
 
@@ -174,9 +167,8 @@ cdef inline int32_t quiet_motion(const tl_model* m, tl_state* s, int32_t uneven,
     hold = still_stick(s, e, v + n)
     for i in range(n):
         e.a[i] = v[i]
-    correct(m, h, s.now.u, s.now.a, e.a, e.u)
+    finish2(m, h, s.now.u, s.now.z, s.now.a, e.a, e.u, e.z, e.hs1)
     govern2(m, s)
-    finish2(m, h, s.now.u, s.now.z, s.now.a, e.a, e.z, e.hs1)
     gather(m, e.u, e.w)
     return hold
 
@@ -211,7 +203,7 @@ cdef inline int32_t stays_quiet(const tl_model* m, tl_state* s, int32_t moved) n
     bad = chk - chk != 0.0
     if moved:
         for c in range(s.lists.n_due):
-            i = s.lists.due_list[c]
+            i = s.lists.due[c]
             bad |= (e.raw[i] > 0.0) != (s.pressed[i] != 0)
     for c in range(s.lists.n_sliding):
         i = s.lists.sliding[c]

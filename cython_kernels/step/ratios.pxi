@@ -264,7 +264,7 @@ cdef void ratio_balance(const tl_model* m, tl_state* s, double x, tl_cvec wm, tl
 cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
     """Ratios of the variable gears at the end of this step and their rates; 1 when the speeds do not fit any more (a
     stepped ratio) and must be projected."""
-    cdef int32_t d, changed = 0, hint = 0
+    cdef int32_t d, changed = 0, hint
     cdef double i0, i1, v, slope
     for d in range(TL_NVG(m)):
         if m.vg[d].kind == RATIO_SPEED:
@@ -277,6 +277,7 @@ cdef int32_t set_ratios(const tl_model* m, tl_state* s) noexcept nogil:
             i0 = input_at(m, s, m.vg[d].input, 0.0)
             i1 = input_at(m, s, m.vg[d].input, 1.0)
             if m.vg[d].kind == RATIO_CURVE:
+                hint = 0
                 i0 = table1(&m.tab1[m.vg[d].tab], i0, &hint)
                 i1 = table1(&m.tab1[m.vg[d].tab], i1, &hint)
         s.gears.rate[d] = (i1 - i0) * m.inv_h

@@ -4,7 +4,7 @@
 
 from libc.math cimport atan2, ceil, cos, exp, fabs, sin, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from torqueloop.cython_kernels.locks.locks cimport (
     NO_LIMIT, PATIENCE, RATE_ROUNDING, TORQUE_ROUNDING, boxed_solve, cut_pattern, force_slack, lu_solve,
@@ -65,6 +65,15 @@ cdef extern from *:
     /* a pointer that shares its target with no other: lets the compiler keep sums in registers */
     typedef double* __restrict tl_vec;
     typedef const double* __restrict tl_cvec;
+
+    /* 1 when two vectors are the same, bit by bit */
+    static inline __attribute__((always_inline)) int tl_equal_bits(const double* x, const double* y, int n)
+    {
+        typedef uint64_t __attribute__((may_alias)) bits;
+        uint64_t differ = 0;
+        for (int i = 0; i < n; i++) differ |= ((const bits*)x)[i] ^ ((const bits*)y)[i];
+        return differ == 0;
+    }
 
     /* y (rows) = A x, A stored by columns. Every y[i] is summed over j in order, in every width of registers: the same bits.
        AVX, where the processor has it, multiplies and adds as SSE2 does, only more at a time. */
@@ -132,4 +141,5 @@ cdef extern from *:
     """
     ctypedef double* tl_vec
     ctypedef const double* tl_cvec
+    int32_t equal_bits "tl_equal_bits"(const double* x, const double* y, int32_t n) noexcept nogil
     void matvec "tl_matvec"(const double* A, int rows, int cols, const double* x, double* y) noexcept nogil

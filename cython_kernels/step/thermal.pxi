@@ -18,12 +18,12 @@ cdef inline double source_energy(const tl_model* m, const tl_state* s, int32_t i
     return 0.0
 
 
-cdef inline double conductance(const tl_model* m, const tl_state* s, int32_t i, double theta,
-                               int32_t* hint) noexcept nogil:
+cdef inline double conductance(const tl_model* m, const tl_state* s, int32_t i, double theta) noexcept nogil:
     """Conductance i, W/K: constant, times a curve over a temperature (thermostat), times an input."""
     cdef double G = m.thg[i].G
+    cdef int32_t hint = 0
     if m.thg[i].tab >= 0:
-        G = G * table1(&m.tab1[m.thg[i].tab], s.T[m.thg[i].arg], hint)
+        G = G * table1(&m.tab1[m.thg[i].tab], s.T[m.thg[i].arg], &hint)
     if m.thg[i].input >= 0:
         G = G * input_at(m, s, m.thg[i].input, theta)
     return G
@@ -45,7 +45,7 @@ cdef inline double source_power(const tl_model* m, const tl_state* s, int32_t i,
 
 cdef void heat_rates(const tl_model* m, tl_state* s, double theta, double dt) noexcept nogil:
     """Rates of the temperatures now, and (dt > 0) how they changed over the last dt: what the next step predicts with."""
-    cdef int32_t i, a, b, nth = TL_NTH(m), hint = 0
+    cdef int32_t i, a, b, nth = TL_NTH(m)
     cdef double q
     cdef int64_t here = mark(s)
     cdef double* rate = scratch(s, nth)
@@ -56,7 +56,7 @@ cdef void heat_rates(const tl_model* m, tl_state* s, double theta, double dt) no
     for i in range(m.nthg):
         a = m.thg[i].a
         b = m.thg[i].b
-        q = conductance(m, s, i, theta, &hint) * (s.T[a] - s.T[b])
+        q = conductance(m, s, i, theta) * (s.T[a] - s.T[b])
         rate[a] -= q
         rate[b] += q
     for i in range(nth):
@@ -68,7 +68,7 @@ cdef void heat_rates(const tl_model* m, tl_state* s, double theta, double dt) no
 
 cdef void heat_step(const tl_model* m, tl_state* s, double theta) noexcept nogil:
     """Temperatures at the fraction theta of the step, to which the energy balance is complete: its end, or an event."""
-    cdef int32_t i, j, a, b, nth = TL_NTH(m), hint = 0
+    cdef int32_t i, j, a, b, nth = TL_NTH(m)
     cdef double e, G, weight = 0.5, mid = 0.5 * (theta + s.T_theta), dt = (theta - s.T_theta) * m.h
     cdef int64_t here = mark(s)
     cdef double* A = scratch(s, nth * nth)
@@ -88,7 +88,7 @@ cdef void heat_step(const tl_model* m, tl_state* s, double theta) noexcept nogil
             flow[m.ths[i].node] += m.ths[i].gain * (e - s.th_e[i]) / dt
             s.th_e[i] = e
     for i in range(m.nthg):
-        G = conductance(m, s, i, mid, &hint)
+        G = conductance(m, s, i, mid)
         a = m.thg[i].a
         b = m.thg[i].b
         A[a * nth + b] -= G

@@ -20,13 +20,6 @@ cdef inline void predict(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_c
         u1[i] = u[i] + h * (a[i] + 0.5 * hs1[i])
 
 
-cdef inline void correct(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_cvec a1, tl_vec u1) noexcept nogil:
-    """u1 = u + h/2 (a + a1)."""
-    cdef int32_t i
-    for i in range(TL_N(m)):
-        u1[i] = u[i] + 0.5 * h * (a[i] + a1[i])
-
-
 cdef inline int32_t off(double found, double taken, double share) noexcept nogil:
     """1 where a speed is not the one that forces were taken at; share: of it, or of 1 rad/s or m/s."""
     return fabs(found - taken) > share * (1.0 + fabs(found))
@@ -34,7 +27,7 @@ cdef inline int32_t off(double found, double taken, double share) noexcept nogil
 
 cdef inline int32_t correct_and_ask(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_cvec a1, tl_vec u1,
                                     tl_vec before, double share) noexcept nogil:
-    """correct; 1 where one of the speeds u1, which go into `before`, was off."""
+    """u1 = u + h/2 (a + a1); 1 where one of the speeds u1, which go into `before`, was off."""
     cdef int32_t i, found = 0
     for i in range(TL_N(m)):
         before[i] = u1[i]
@@ -64,12 +57,13 @@ cdef inline int32_t mispredicted(const tl_model* m, const tl_state* s, const tl_
     return 0
 
 
-cdef inline void finish2(const tl_model* m, double h, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec a1, tl_vec z1,
+cdef inline void finish2(const tl_model* m, double h, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec a1, tl_vec u1, tl_vec z1,
                          tl_vec s1) noexcept nogil:
-    """Angles at the end, and the polynomial a + s1 x of the acceleration (s2 stays 0)."""
+    """Speeds and angles at the end, and the polynomial a + s1 x of the acceleration (s2 stays 0)."""
     cdef int32_t i
     cdef double b0 = h * h * (0.5 - m.beta), b1 = h * h * m.beta
     for i in range(TL_N(m)):
+        u1[i] = u[i] + 0.5 * h * (a[i] + a1[i])
         z1[i] = z[i] + h * u[i] + b0 * a[i] + b1 * a1[i]
         s1[i] = a1[i] - a[i]
 
@@ -125,13 +119,12 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
         accelerate(m, s, 1, s.stiff)
         passes -= 1
         if passes <= 0 or s.unsolved:
-            correct(m, h, s.now.u, s.now.a, s.end.a, s.end.u)
             break
         again = correct_and_ask(m, h, s.now.u, s.now.a, s.end.a, s.end.u, s.taken, share) and mispredicted(m, s, e, s.end.u, s.taken, share)
         if not again and (not m.stiff_cut or TL_NWR(m) > 0):
             break
+    finish2(m, h, s.now.u, s.now.z, s.now.a, s.end.a, s.end.u, s.end.z, s.end.hs1)
     govern2(m, s)
-    finish2(m, h, s.now.u, s.now.z, s.now.a, s.end.a, s.end.z, s.end.hs1)
     if staged(m):
         loss_limits(m, s, 1)
     else:
