@@ -334,7 +334,7 @@ cdef struct tl_state:
     double* f_lin         # (nlin) N.m or N: forces of springs and dampers at one stage (reactions_of, stages.pxi)
     double* f_con         # (ncon) N.m or N: and of contacts
     double* rea_size      # (nls) N.m or N: sum of the absolute terms of each reaction, what its rounding is measured by
-    double* v1            # (2n + nf) scratch. Of three points: parts of the speeds (start4, trial.pxi)
+    double* v1            # (2n + nf) scratch. Of three points: parts of the speeds (predict4, trial.pxi)
     double* v2            # (2n + nf) scratch. Of three points: accelerations of both stages
     int32_t unsolved      # 1: the trial has not found the forces of laws along rows (rows.pxi)
     int64_t stiff         # 1: some element of the last evaluation is steep (forces.pxi, friction.pxi)

@@ -247,22 +247,24 @@ cdef int32_t gives_energy(const tl_model* m, tl_state* s) noexcept nogil:
     return fabs(b.made) > BALANCE_TOL * b.turned
 
 
+cdef inline void keep_curvature(const tl_model* m, tl_cvec s2, tl_vec hs1, tl_vec hs2) noexcept nogil:
+    """How the acceleration goes on behind a whole trial of three points."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        hs1[i] += 2.0 * s2[i]
+        hs2[i] = s2[i]
+
+
 cdef inline void take_whole(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:
     """The end of the trial becomes the present instant."""
-    cdef int32_t i
     cdef tl_eval* swap = s.now
     cdef void** others = other_views(s)
     cdef void* other = others[0]
-    cdef tl_cvec s2 = s.s2
-    cdef tl_vec end = s.end.hs1
-    cdef tl_vec kept = s.hs2
     take_governed(m, s, 1.0)
     if m.act_fills:
         fill_levels(m, s, s.theta + s.part)
     if four:
-        for i in range(TL_N(m)):
-            end[i] += 2.0 * s2[i]
-            kept[i] = s2[i]
+        keep_curvature(m, s.s2, s.end.hs1, s.hs2)
     s.now = s.end
     s.end = swap
     others[0] = others[1]

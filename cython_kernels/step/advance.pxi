@@ -263,15 +263,6 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_progress* k, d
     return 0
 
 
-cdef inline int32_t foreseen(const tl_model* m, const tl_state* s) noexcept nogil:
-    """1 when the last trial took its forces at the speeds it came to."""
-    cdef int32_t i
-    for i in range(TL_N(m)):
-        if fabs(s.now.u[i] - s.taken[i]) > FORESEEN * (1.0 + fabs(s.now.u[i])):
-            return 0
-    return 1
-
-
 cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress* k, double dt) noexcept nogil:
     """What is left to do at the end of the step."""
     if s.part != 1.0 and (not m.stiff_cut or TL_NJO(m) > 0) and s.hist[0]:
@@ -289,7 +280,7 @@ cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress*
         meet_ratios(m, s, k.last)
     if (TL_NJO(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0) or (s.n_eased > 0 and staged(m))) and not s.four:
         restore_law(m, s, k.last)
-    elif (k.jumped or k.done > 0.0 or dt != m.h) and s.four and TL_NJO(m) + TL_NED(m) == 0 and m.resolved and not foreseen(m, s):
+    elif (k.jumped or k.done > 0.0 or dt != m.h) and s.four and TL_NJO(m) + TL_NED(m) == 0 and m.resolved and not foreseen(m, s.now.u, s.taken):
         # the forces that are read are those at the speeds that were found, not at those that were expected
         s.theta = k.last
         now(m, s, k.last)

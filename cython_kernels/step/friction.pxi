@@ -103,14 +103,10 @@ cdef inline int32_t overloaded(const tl_model* m, const tl_state* s, const tl_ev
 
 cdef inline int32_t turns_round(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i, int32_t k) noexcept nogil:
     """1 when the slip of element i (row k), which slides, turns round in the trial, or may have in between."""
-    cdef double r0 = s.now.w[k], r1 = e.w[k], half = r0 + 0.5 * s.h * s.wa[k]
-    cdef int32_t bad
-    if s.mode[i] > 0:
-        bad = (r1 < -TOL_R) | ((half < 0.0) & (r0 > TOL_R))
-    else:
-        bad = (r1 > TOL_R) | ((half > 0.0) & (r0 < -TOL_R))
+    cdef double way = <double>s.mode[i], half = way * (s.now.w[k] + 0.5 * s.h * s.wa[k])
+    cdef int32_t bad = way * e.w[k] < -TOL_R or (half < 0.0 and way * s.now.w[k] > TOL_R)
     if m.stiff_cut and s.four:
-        bad |= <double>s.mode[i] * s.em.w[k] < -TOL_R
+        bad |= way * s.em.w[k] < -TOL_R
     return bad
 
 

@@ -160,8 +160,7 @@ cdef inline int32_t quiet_motion(const tl_model* m, tl_state* s, int32_t uneven,
     if four:
         still_stick(s, s.em, v + 2 * n)
         hold = still_stick(s, e, v + 2 * n + s.lists.n_sticking)
-        correct4(m, s, h, v)
-        govern4(m, s)
+        take4(m, s, h, v)
         finish4(m, s, h)
         return hold
     hold = still_stick(s, e, v + n)
@@ -180,7 +179,7 @@ cdef int32_t uneven_motion(const tl_model* m, tl_state* s, int32_t four) noexcep
 cdef inline int32_t quiet_trial(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:
     """The trial; 1 when all that stick still do."""
     if four:
-        start4(m, s, m.h)
+        predict4(m, s, m.h)
         govern4(m, s)
         quiet_forces(m, s, s.em, s.um, 0.5, s.xim)
     else:
@@ -195,8 +194,8 @@ cdef inline int32_t quiet_trial(const tl_model* m, tl_state* s, int32_t four) no
 cdef inline int32_t stays_quiet(const tl_model* m, tl_state* s, int32_t moved) noexcept nogil:
     """0 when something happens in the trial (what `disturbed` asks for; still_stick has asked already), or its end is
     not finite. moved: whether a pressure has."""
-    cdef int32_t i, k, c, bad = 0
-    cdef double t, chk = 0.0
+    cdef int32_t i, c, bad = 0
+    cdef double chk = 0.0
     cdef const tl_eval* e = s.end
     for i in range(TL_N(m)):
         chk += e.u[i]
@@ -207,9 +206,7 @@ cdef inline int32_t stays_quiet(const tl_model* m, tl_state* s, int32_t moved) n
             bad |= (e.raw[i] > 0.0) != (s.pressed[i] != 0)
     for c in range(s.lists.n_sliding):
         i = s.lists.sliding[c]
-        k = TL_FR_ROW(m, i)
-        t = <double>s.mode[i]
-        bad |= (t * e.w[k] < -TOL_R) | ((t * s.now.w[k] + 0.5 * m.h * t * s.wa[k] < 0.0) & (t * s.now.w[k] > TOL_R))
+        bad |= turns_round(m, s, e, i, TL_FR_ROW(m, i))
     bad = bad or (TL_NENG(m) > 0 and idle_regime_ends(m, s))
     return not (bad or pieces_change(m, s))
 

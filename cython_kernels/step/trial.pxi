@@ -137,86 +137,84 @@ cdef inline void trial2(const tl_model* m, tl_state* s, double theta, int32_t pa
     gather(m, s.end.u, e.w)
 
 
-cdef inline void start4(const tl_model* m, tl_state* s, double h) noexcept nogil:
-    """Predicted speeds of the middle (um) and the end, and the parts of them (s.v1: um0, then u10) that do not depend on
-    the accelerations of the step."""
-    cdef int32_t i, n = TL_N(m)
-    cdef tl_cvec u = s.now.u
-    cdef tl_cvec a = s.now.a
-    cdef tl_cvec s1 = s.now.hs1
-    cdef tl_cvec s2 = s.hs2
-    cdef tl_vec um = s.um
-    cdef tl_vec u1 = s.end.u
-    cdef tl_vec um0 = s.v1
-    cdef tl_vec u10 = s.v1 + n
-    for i in range(n):
+cdef inline void start4(const tl_model* m, double h, tl_cvec u, tl_cvec a, tl_cvec s1, tl_cvec s2, tl_vec um, tl_vec u1, tl_vec um0,
+                        tl_vec u10) noexcept nogil:
+    """Predicted speeds of the middle (um) and the end (u1), and the parts of them (um0, u10) that do not depend on the accelerations
+    of the step."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
         um[i] = u[i] + h * (0.5 * a[i] + 0.125 * s1[i] + s2[i] * (1.0 / 24.0))
         u1[i] = u[i] + h * (a[i] + 0.5 * s1[i] + s2[i] * (1.0 / 3.0))
         um0[i] = u[i] + h * (5.0 / 24.0) * a[i]
         u10[i] = u[i] + h * (1.0 / 6.0) * a[i]
 
 
+cdef inline void predict4(const tl_model* m, tl_state* s, double h) noexcept nogil:
+    """start4 of the state: what does not depend on the accelerations goes into s.v1."""
+    start4(m, h, s.now.u, s.now.a, s.now.hs1, s.hs2, s.um, s.end.u, s.v1, s.v1 + TL_N(m))
+
+
+cdef inline void angles4(const tl_model* m, double h, double share, double share_m, double share_1, tl_cvec z0, tl_cvec u0, tl_cvec um,
+                         tl_cvec u1, tl_vec z) noexcept nogil:
+    """Angles z at a point of the trial: z0 and the speeds at its three points with their shares."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        z[i] = z0[i] + h * (share * u0[i] + um[i] * share_m + u1[i] * share_1)
+
+
 cdef inline void springs4(const tl_model* m, tl_state* s, double h, int32_t stage, double* F) noexcept nogil:
     """F[row] -= forces of springs, dampers and contacts in the middle (0) or at the end (1), as far as they do not depend
-    on the accelerations there; after start4."""
-    cdef int32_t i, n = TL_N(m)
-    cdef tl_cvec u = s.now.u
-    cdef tl_cvec z0 = s.now.z
-    cdef tl_cvec um0 = s.v1
-    cdef tl_cvec u10 = s.v1 + n
-    cdef tl_vec z = s.v2
+    on the accelerations there; after predict4."""
+    cdef int32_t n = TL_N(m)
     if TL_NLIN(m) + TL_NCON(m) == 0:
         return
     if stage == 0:
-        for i in range(n):
-            z[i] = z0[i] + h * (5.0 / 24.0 * u[i] + um0[i] * (1.0 / 3.0) - u10[i] * (1.0 / 24.0))
-        subtract_compliances(m, s, z, s.v1, F, 0)
+        angles4(m, h, 5.0 / 24.0, 1.0 / 3.0, -1.0 / 24.0, s.now.z, s.now.u, s.v1, s.v1 + n, s.v2)
     else:
-        for i in range(n):
-            z[i] = z0[i] + h * (u[i] * (1.0 / 6.0) + um0[i] * (2.0 / 3.0) + u10[i] * (1.0 / 6.0))
-        subtract_compliances(m, s, z, s.v1 + n, F, 0)
+        angles4(m, h, 1.0 / 6.0, 2.0 / 3.0, 1.0 / 6.0, s.now.z, s.now.u, s.v1, s.v1 + n, s.v2)
+    subtract_compliances(m, s, s.v2, s.v1 + stage * n, F, 0)
 
 
-cdef inline int32_t correct4(const tl_model* m, tl_state* s, double h, tl_cvec v) noexcept nogil:
-    """Accelerations v = [am, a1] and the speeds that follow from them; 1 where one at the end is not that which forces were taken
-    at (these go into s.taken)."""
-    cdef int32_t i, n = TL_N(m), found = 0
-    cdef tl_vec taken = s.taken
-    cdef tl_cvec um0 = s.v1
-    cdef tl_cvec u10 = s.v1 + n
-    cdef tl_vec am = s.am
-    cdef tl_vec a1 = s.end.a
-    cdef tl_vec um = s.um
-    cdef tl_vec u1 = s.end.u
+cdef inline void correct4(const tl_model* m, double h, tl_cvec v, tl_cvec um0, tl_cvec u10, tl_vec am, tl_vec a1, tl_vec um,
+                          tl_vec u1) noexcept nogil:
+    """Accelerations v = [am, a1] and the speeds that follow from them."""
+    cdef int32_t i, n = TL_N(m)
     for i in range(n):
         am[i] = v[i]
         a1[i] = v[n + i]
         um[i] = um0[i] + h * (v[i] * (1.0 / 3.0) - v[n + i] * (1.0 / 24.0))
-        taken[i] = u1[i]
         u1[i] = u10[i] + h * (v[i] * (2.0 / 3.0) + v[n + i] * (1.0 / 6.0))
-        found |= fabs(u1[i] - taken[i]) > FORESEEN * (1.0 + fabs(u1[i]))
-    return found
+
+
+cdef inline void take4(const tl_model* m, tl_state* s, double h, const double* v) noexcept nogil:
+    """correct4 of the state, after predict4, and the integrals of the idle controllers at these speeds."""
+    correct4(m, h, v, s.v1, s.v1 + TL_N(m), s.am, s.end.a, s.um, s.end.u)
+    govern4(m, s)
+
+
+cdef inline void rates4(const tl_model* m, tl_cvec a0, tl_cvec am, tl_cvec a1, tl_vec s1, tl_vec s2) noexcept nogil:
+    """The polynomial a0 + s1 x + s2 x^2 of the acceleration."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        s1[i] = -3.0 * a0[i] + 4.0 * am[i] - a1[i]
+        s2[i] = 2.0 * a0[i] - 4.0 * am[i] + 2.0 * a1[i]
 
 
 cdef inline void finish4(const tl_model* m, tl_state* s, double h) noexcept nogil:
-    """Angles at the end, the polynomial a + hs1 x + s2 x^2 of the acceleration, row speeds of both points."""
-    cdef int32_t i
-    cdef tl_cvec u0 = s.now.u
-    cdef tl_cvec z0 = s.now.z
-    cdef tl_cvec a0 = s.now.a
-    cdef tl_cvec am = s.am
-    cdef tl_cvec a1 = s.end.a
-    cdef tl_cvec um = s.um
-    cdef tl_cvec u1 = s.end.u
-    cdef tl_vec z = s.end.z
-    cdef tl_vec s1 = s.end.hs1
-    cdef tl_vec s2 = s.s2
-    for i in range(TL_N(m)):
-        z[i] = z0[i] + h * (u0[i] * (1.0 / 6.0) + um[i] * (2.0 / 3.0) + u1[i] * (1.0 / 6.0))
-        s1[i] = -3.0 * a0[i] + 4.0 * am[i] - a1[i]
-        s2[i] = 2.0 * a0[i] - 4.0 * am[i] + 2.0 * a1[i]
+    """Angles at the end, the polynomial of the acceleration, row speeds of both points."""
+    angles4(m, h, 1.0 / 6.0, 2.0 / 3.0, 1.0 / 6.0, s.now.z, s.now.u, s.um, s.end.u, s.end.z)
+    rates4(m, s.now.a, s.am, s.end.a, s.end.hs1, s.s2)
     gather(m, s.um, s.em.w)
     gather(m, s.end.u, s.end.w)
+
+
+cdef inline int32_t foreseen(const tl_model* m, tl_cvec u, tl_cvec taken) noexcept nogil:
+    """1 when the speeds u are those that forces were taken at."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        if off(u[i], taken[i], FORESEEN):
+            return 0
+    return 1
 
 
 cdef void held4(const tl_model* m, tl_state* s) noexcept nogil:
@@ -239,14 +237,14 @@ cdef void held4(const tl_model* m, tl_state* s) noexcept nogil:
 
 cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) noexcept nogil:
     """As trial2 with points 0, 1/2, 1: Hermite-Simpson, order 4. Also writes am, um, em. passes: at least so many."""
-    cdef int32_t i, n = TL_N(m), done = 0, missed, again
+    cdef int32_t n = TL_N(m), done = 0, missed, again
     cdef int64_t stiff
     cdef double h = s.h
     gather(m, s.now.a, s.wa)
     choose_governors(m, s)
     pressures(m, s, theta + 0.5 * s.part, s.em.p)
     pressures(m, s, theta + s.part, s.end.p)
-    start4(m, s, h)
+    predict4(m, s, h)
     govern4(m, s)
     while True:
         eval_forces(m, s, s.em, s.um, theta + 0.5 * s.part, s.xim)
@@ -259,9 +257,10 @@ cdef void trial4(const tl_model* m, tl_state* s, double theta, int32_t passes) n
         springs4(m, s, h, 1, s.F)
         scatter(m, s.F, s.g + n)
         accelerate(m, s, 2, s.stiff or stiff)
-        missed = correct4(m, s, h, s.v2)
-        govern4(m, s)
+        memcpy(s.taken, s.end.u, n * sizeof(double))
+        take4(m, s, h, s.v2)
         done += 1
+        missed = not foreseen(m, s.end.u, s.taken)
         again = s.hist[0] == HISTORY_JUMPED and missed and mispredicted(m, s, s.end, s.end.u, s.taken, FORESEEN)
         if TL_NWR(m) > 0 and missed and done < BODY_PASSES and not s.unsolved:
             continue
