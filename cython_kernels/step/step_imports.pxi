@@ -92,9 +92,7 @@ cdef extern from *:
         i += W * TL_WIDTH; \\
     }
 
-    #define TL_PRODUCT const double* A, int rows, int cols, const double* x, double* y
-
-    static inline __attribute__((always_inline)) void tl_lanes_matvec(TL_PRODUCT)
+    static inline __attribute__((always_inline)) void tl_lanes_matvec(const double* A, int rows, int cols, const double* x, double* y)
     {
         int i = 0, j, k;
         while (i + 6 * TL_WIDTH <= rows) TL_SUM_LANES(6)
@@ -118,16 +116,23 @@ cdef extern from *:
         TL_ROWS(1, cols) TL_ROWS(2, cols) TL_ROWS(3, cols) TL_ROWS(4, cols) TL_ROWS(5, cols) TL_ROWS(6, cols) \\
     }
     #ifdef TL_SIZED
-    #define TL_SIZES if (cols == TL_N(0)) { TL_COLUMNS(TL_N(0)) } else if (cols == 2 * TL_N(0)) { TL_COLUMNS(2 * TL_N(0)) }
+    #define TL_STAGES(cols) if (cols == TL_N(0)) { TL_COLUMNS(TL_N(0)) } else if (cols == 2 * TL_N(0)) { TL_COLUMNS(2 * TL_N(0)) }
     #else
-    #define TL_SIZES TL_COLUMNS(cols)
+    #define TL_STAGES(cols) TL_COLUMNS(cols)
     #endif
     #define TL_MATVEC(name, ...) \\
-    static __attribute__((__VA_ARGS__)) void tl_rest_##name(TL_PRODUCT) { tl_lanes_matvec(A, rows, cols, x, y); } \\
-    static __attribute__((__VA_ARGS__)) void tl_matvec_##name(TL_PRODUCT) { TL_SIZES tl_rest_##name(A, rows, cols, x, y); }
+    static __attribute__((__VA_ARGS__)) void tl_rest_##name(const double* A, int rows, int cols, const double* x, double* y) \\
+    { \\
+        tl_lanes_matvec(A, rows, cols, x, y); \\
+    } \\
+    static __attribute__((__VA_ARGS__)) void tl_matvec_##name(const double* A, int rows, int cols, const double* x, double* y) \\
+    { \\
+        TL_STAGES(cols) \\
+        tl_rest_##name(A, rows, cols, x, y); \\
+    }
 
     TL_MATVEC(plain, noinline)
-    static void (*tl_matvec)(TL_PRODUCT) = tl_matvec_plain;
+    static void (*tl_matvec)(const double*, int, int, const double*, double*) = tl_matvec_plain;
 
     #if defined(__x86_64__) && defined(__GNUC__)
     TL_MATVEC(avx, noinline, target("avx"))
