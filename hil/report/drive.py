@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,14 +51,23 @@ class Drive:
         return free if wish is None else free & (wish == 0.0)
 
     def lever_at_rest(self, for_s: float) -> Mask:
-        """A gear has been engaged for so long since the lever was moved, or since the run began."""
+        """A gear that the lever asks for has been engaged for so long since it was moved, or since the run began."""
         rests = np.ones(len(self.t), bool)
-        moved = np.flatnonzero(np.diff(self.lever)) + 1 if self.lever is not None else ()
-        for t in self.t[[0, *moved]] if len(self.t) else ():
+        moved: list[int] = [] if self.lever is None else (np.flatnonzero(np.diff(self.lever)) + 1).tolist()
+        for first, last in pairwise([0, *moved, len(self.t)] if len(self.t) else []):
+            until = self.t[last] if last < len(self.t) else np.inf
             # the gear before may be engaged until its elements have opened
-            engaged = next((max(t, band.begin_s) for band in self.bands if band.end_s > t + SETTLE_S), np.inf)
-            rests[self.inside(t, engaged + for_s)] = False
+            engaged = (max(self.t[first], band.begin_s) for band in self.bands
+                       if band.end_s > self.t[first] + SETTLE_S and self._asked(band, first))  # fmt: skip
+            rests[self.inside(self.t[first], min(next(engaged, np.inf), until) + for_s)] = False
         return rests
+
+    def _asked(self, band: Band, k: int) -> bool:
+        """The lever asks for this gear at this sample: in N the speeds may have the ratio of one by chance."""
+        if self.lever is None:
+            return True
+        lever = LEVERS[int(self.lever[k])]
+        return lever not in ("P", "N") and (lever == "R") == str(band.value).startswith("R")
 
     def inside(self, begin_s: float, end_s: float) -> slice:
         """Samples of a time."""

@@ -109,11 +109,11 @@ ROUNDING = (("desk_gm_4l60e", 11, 188), ("desk_mb_7226", 11, 188), ("desk_mb_722
 #: coasting shift up, whose element slips 1.3 s | pressed, let go and pressed in one shift | an engine beyond its limit
 #: that full throttle kept there | 2nd held by what is left in its band at a stop | full throttle in N, then R | an
 #: upshift while braking, given up | one that is due there | D engaged late, the engine at 3500 rpm | a
-#: coasting shift that goes on as one under power
+#: coasting shift that goes on as one under power | R engaged late, while the speeds still had the ratio of 1st in N
 PEDALS = (("desk_zf_8hp70", 78, 71), ("desk_zf_8hp70", 78, 98), ("desk_gm_4l60e", 78, 8), ("desk_mb_7226", 78, 98),
           ("desk_zf_8hp70", 79, 101), ("desk_6hp26", 78, 196), ("desk_4hp22", 78, 148),
           ("desk_zf_8hp70", 80, 70), ("desk_mb_7226", 80, 184), ("desk_zf_8hp70", 81, 31),
-          ("desk_zf_8hp70", 81, 152), ("desk_6hp26", 81, 73))  # fmt: skip
+          ("desk_zf_8hp70", 81, 152), ("desk_6hp26", 81, 73), ("desk_4hp22", 82, 151))  # fmt: skip
 CASES = [*((rig, 2026, number) for rig, number in OVER_HILLS), *ROUGH, *ROUNDING, *PEDALS]
 
 

@@ -114,6 +114,14 @@ def test_a_lever_is_at_rest_when_a_gear_has_been_engaged_for_so_long_since_it_wa
     np.testing.assert_array_equal(~d.lever_at_rest(1.0), between(0.0, 1.0) | between(2.0, 4.5) | between(5.0, 20.0))
 
 
+def test_the_gear_that_counts_is_one_that_the_lever_asks_for() -> None:
+    """N from 2 s on, in which the speeds keep the ratio of 1st, R from 5 s on, engaged at 9 s."""
+    D, N, R = (float(LEVERS.index(name)) for name in "DNR")
+    d = drive(lever=np.select([between(0.0, 1.99), between(2.0, 4.99)], [D, N], R))
+    d.bands = [Band(0.0, 8.0, "1"), Band(9.0, 20.0, "R")]
+    np.testing.assert_array_equal(~d.lever_at_rest(1.0), between(0.0, 1.0) | between(2.0, 10.0))
+
+
 @pytest.mark.parametrize(("peaks", "at", "text"), [
     ({4.0: -13.0, 12.0: 9.0}, 4.0, "-13.00"), ({4.0: -8.0, 12.0: 9.0}, 12.0, "+9.00"),
     ({4.0: 1.0}, 4.0, "+1.00"), ({9.5: 30.0, 4.0: 2.0}, 4.0, "+2.00"),
@@ -220,7 +228,8 @@ def test_an_abrupt_shift_is_the_fastest_change_of_the_turbine_speed() -> None:
     assert "2→3 at 9.00 s takes 40 ms" in s.text and "1500 rad/s²" in s.text
     s = seen("shift_abrupt", drive(w_in=w, bands=HELD, shifts=[shifts[0], shifts[2]]), 1000.0)
     assert s is not None and not s.failed and s.worst == pytest.approx(200.0) and s.text == "1→2: 200 rad/s²"
-    moved = np.where(T < 8.9, LEVERS.index("N"), LEVERS.index("D"))  # the torque path has come back with the lever
+    # the torque path has come back with the lever
+    moved = np.where(between(8.0, 8.9), LEVERS.index("N"), LEVERS.index("D"))
     s = seen("shift_abrupt", drive(w_in=w, bands=HELD, shifts=shifts, lever=moved), 1000.0)
     assert s is not None and not s.failed and s.text == "1→2: 200 rad/s²"
 
