@@ -98,6 +98,14 @@ def first_gear(from_s: float) -> dict:
 
 LEVER_STUCK = fault("HIL_Driver.lever", "stuck")
 NEVER_FIRST = {"ecu.tcu.options.set": {"schedule.down.2-1": [[0.0, 0.0], [100.0, 0.0]]}}
+#: early into second gear, and never back
+SECOND_ONLY = {
+    "ecu.tcu.options.set": {
+        "schedule.up.1-2": [[0.0, 200.0], [100.0, 200.0]],
+        "schedule.down.2-1": [[0.0, 0.0], [100.0, 0.0]],
+        "schedule.kick_down.2-1": 50.0,
+    }
+}
 LOCKED_UP = fault("TCU_Pressure_2.p_LU", "offset", 10.0)
 HILL = {"vehicle.start": "bmw_528i_hill"}
 #: full throttle as soon as the car is to stand, wherever and whenever that is: more than the brake holds
@@ -143,7 +151,7 @@ DISTURBED = [
     ("kick_down", "the kick-down is quick and can be borne", fault("TCU_Pressure_1.p_C5", "gain", 0.2)),
     ("lock_up", "no slip while it is locked", fault("TCU_Pressure_2.p_LU", "gain", 0.1, 25.0)),
     ("stop_and_go", "it stands between", PEDAL_IN_STAND),
-    ("stop_and_go", "first gear for each start", NEVER_FIRST),
+    ("stop_and_go", "first gear for each start", SECOND_ONLY),
     ("stop_and_go", "the engine does not stall", LOCKED_UP),
     ("tip_in_out", "it pulls within 1 s of each tip in", fault("input.engine.pedal", "gain", 0.1, 20.0)),
     ("tip_in_out", "it lets go within 1 s of each tip out", fault("driver.pedal", "offset", 0.4)),
