@@ -62,7 +62,7 @@ def soft_tcu(moved: bool) -> SoftTcu:
     # the turbine leaves the old ratio: the shift goes on to the phase that regulates
     for k in range(200):
         turbine = 200.0 * config.gears["1"].ratio - max(0.0, 0.5 * (k - 60))
-        unit.commands = drives.step(Measured(turbine + 20.0, turbine, 200.0, 0.9, 0.1, "D"))
+        unit.commands = drives.step(Measured(turbine + 20.0, turbine, 200.0, 0.9, 0.04, "D"))
         if drives.runner is not None and drives.runner.save()["integral"]:
             break
     assert drives.runner is not None and drives.runner.save()["integral"]
