@@ -227,6 +227,25 @@ def test_a_shift_continues_by_the_other_profile_when_the_pedal_changes(power: bo
     assert learnt == Learnt()
 
 
+def test_a_shift_through_a_gear_between_continues_in_the_part_it_is_in() -> None:
+    """6-2 of the 8HP70 goes through 4th: in its second part the coasting shift continues with 4-2."""
+    config = load_tcu_config(Path(__file__).resolve().parents[2] / "configs/tcu/soft_zf_8hp70.toml")
+    line = {e: (6.0 if e in config.gears["6"].elements else 0.0) for e in config.elements}
+    runner, now = ShiftRunner(config, "6-2", "6", "2", line), Measured(0.0, 120.0, 100.0)
+
+    def part() -> str | None:
+        return config.phases(runner.name)[runner.save()["index"]].to_gear
+
+    while part() == "4" or runner.stage != "inertia":
+        runner.step(now, 200.0, 6.0)
+    begun = runner.elapsed_s
+    while runner.elapsed_s < begun + 0.11:
+        runner.step(now, 200.0, 6.0)
+    runner.continue_as("6-2.coast", -40.0)
+    runner.step(now, -40.0, 6.0)
+    assert runner.name == "6-2.coast" and runner.stage == "inertia" and part() == "2"
+
+
 def test_same_inputs_give_the_same_pressures() -> None:
     a, b = (drive(1.5, lambda t: 1.0, gear="2", speed_mps=26.5) for _ in range(2))
     assert a.columns == b.columns

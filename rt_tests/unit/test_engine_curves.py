@@ -19,7 +19,9 @@ RPM = math.pi / 30.0
 def test_a_file_has_the_stated_torque_and_power_and_drags_beyond_the_limiter(path: Path) -> None:
     stated = stated_engine(path)
     rows = [line for line in path.read_text(encoding="utf-8").splitlines() if line and line[0].isdigit()]
-    w, full, closed = np.array([[float(x) for x in row.split(",")] for row in rows]).T
+    table = np.array([[float(x) for x in row.split(",")] for row in rows])
+    np.testing.assert_allclose(table, stated.rows(), rtol=0, atol=6e-5)
+    w, full, closed = table.T
     assert np.interp(stated.torque_rpm * RPM, w, full) == pytest.approx(stated.torque_Nm, abs=1e-3)
     at = stated.power_rpm * RPM
     assert at * np.interp(at, w, full) == pytest.approx(1e3 * stated.power_kW, rel=1e-5)
