@@ -15,6 +15,7 @@ from test_unit_pins import ECHO
 import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.rig.run.replay import replay
+from torqueloop.hil.rig.schema.fault_tables import COIL_KINDS
 
 needs_cc = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler")
 U, R = 12.0, 5.0
@@ -61,19 +62,38 @@ def seen(run: tl.RecordedRun, solenoid: str, t: float) -> tuple[float, float]:
     return float(run[f"hydraulics.{solenoid}.i"][k]), float(run[f"hydraulics.{solenoid}.sense"][k])
 
 
-@pytest.mark.parametrize(
-    ("solenoid", "kind", "value", "current", "measured"),
-    [
-        ("EDS_C4", "open", None, 0.0, 0.0),
-        ("EDS_C4", "resistance", 200.0, U / 200.0, U / 200.0),
-        # low side: the coil hangs on the supply, and the output stage sees nothing of its current
-        ("EDS_C4", "short_to_ground", None, U / R, 0.0),
-        ("EDS_C4", "short_to_battery", None, 0.0, 0.0),
-        # high side
-        ("EDS_C11", "short_to_battery", None, U / R, 0.0),
-        ("EDS_C11", "short_to_ground", None, 0.0, 0.0),
-    ],
-)  # fmt: skip
+#: solenoid, kind and value of a fault; current of the coil and what the output stage measures
+CURRENTS = [
+    ("EDS_C4", "open", None, 0.0, 0.0),
+    ("EDS_C4", "resistance", 200.0, U / 200.0, U / 200.0),
+    # low side: the coil hangs on the supply, and the output stage sees nothing of its current
+    ("EDS_C4", "short_to_ground", None, U / R, 0.0),
+    ("EDS_C4", "short_to_battery", None, 0.0, 0.0),
+    # high side
+    ("EDS_C11", "open", None, 0.0, 0.0),
+    ("EDS_C11", "short_to_battery", None, U / R, 0.0),
+    ("EDS_C11", "short_to_ground", None, 0.0, 0.0),
+]
+#: words of the page for a current
+WORDS = {"no current": 0.0, "U/R, whatever the command is": U / R, "current with this resistance at 20 °C": U / 200.0}
+
+
+def test_the_page_has_these_currents() -> None:
+    """The table of docs/hydraulics.md: a column for each side, and what the output stage measures."""
+    page = (Path(__file__).resolve().parents[2] / "docs/hydraulics.md").read_text(encoding="utf-8")
+    table = page[page.index('| `kind` | `side = "low"`') :].split("\n\n")[0].splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    assert [row[0].split("`")[1] for row in rows] == list(COIL_KINDS)
+    for kind, low, high, sense in ((row[0].split("`")[1], *row[1:]) for row in rows[:-1]):
+        for solenoid, words in (("EDS_C4", low), ("EDS_C11", low if high == "the same" else high)):
+            if (solenoid, kind) == ("EDS_C11", "resistance"):
+                continue  # its stage is switched: the current also depends on the duty
+            [(current, measured)] = [row[3:] for row in CURRENTS if row[:2] == (solenoid, kind)]
+            assert WORDS[words] == current, (solenoid, kind)
+            assert measured == {"0": 0.0, "the current": current}[sense], (solenoid, kind)
+
+
+@pytest.mark.parametrize(("solenoid", "kind", "value", "current", "measured"), CURRENTS)
 def test_an_electrical_fault_has_the_current_of_ohms_law(
     tmp_path: Path, solenoid: str, kind: str, value: float | None, current: float, measured: float
 ) -> None:
