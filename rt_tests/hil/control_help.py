@@ -18,6 +18,9 @@ from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
 
 #: longest wait of a vehicle for a request of the test, in seconds
 LONGEST_WAIT_S = 20.0
+#: this many ticks at the end of a run take this long each until the test joins the run
+LAST_TICKS = 100
+LAST_PAUSE_S = 0.5
 
 
 class SlowCar(Car):
@@ -25,15 +28,23 @@ class SlowCar(Car):
 
     before: simulated ticks for which the test asks something. Two ticks before each of them the vehicle waits until the
     rig has that request, so it comes in time on a busy machine, too.
+
+    The last ticks of a run wait until the test joins it, LAST_PAUSE_S each, so that the run does not end while the test
+    still asks it something.
     """
 
     def __init__(self, pause_s: float = 5e-4, before: tuple[int, ...] = ()) -> None:
         super().__init__()
         self.pause_s, self.before = pause_s, list(before)
         self.asked = threading.Semaphore(0)
+        self.joined = threading.Event()
+        #: the first of the last ticks; None: the run is not known
+        self.last: int | None = None
 
     def __call__(self, message):
         time.sleep(self.pause_s)
+        if self.last is not None and message.step >= self.last:
+            self.joined.wait(LAST_PAUSE_S)
         if self.before and message.step >= self.before[0] - 2:
             self.before.pop(0)
             assert self.asked.acquire(timeout=LONGEST_WAIT_S), "no request came"
@@ -53,6 +64,9 @@ class Running:
             options["vehicle"] = options["ecus"] = None
 
         exchange, car = RigControl.exchange, options["vehicle"]
+        self._joined = threading.Event()
+        if isinstance(car, SlowCar):
+            car.last, car.joined = round(1e3 * seconds) - LAST_TICKS, self._joined
 
         def seen(control: RigControl, at: int, post: Callable[[], None]) -> int:
             def posted() -> None:
@@ -94,6 +108,7 @@ class Running:
 
     def join(self) -> RunResult:
         """The result; a run that failed raises here."""
+        self._joined.set()
         self._thread.join(60)
         assert not self._thread.is_alive(), "the run does not end"
         if self.error is not None:

@@ -57,6 +57,14 @@ def children() -> list[int]:
     return found
 
 
+def gone(pids: list[int]) -> None:
+    """Wait until these processes have ended: a request that one of them still takes is lost with it."""
+    deadline = time.monotonic() + 60.0
+    while set(pids) & set(children()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def started_again(held: FrontSocket, starts: int) -> None:
     deadline = time.monotonic() + 60.0
     while held.starts < starts:
@@ -139,6 +147,7 @@ def test_a_run_whose_sockets_die_is_the_run_that_has_none(tmp_path: Path) -> Non
         assert len(pids) == 2
         for pid in pids:
             os.kill(pid, signal.SIGABRT)
+    gone(pids)
     with going.client() as client:
         assert client.hello()["product"] == "torqueloop"
     result = going.join()
