@@ -18,8 +18,6 @@ from torqueloop.hil.ecu.torque_request import TorqueRequest
 
 #: end of the name of a shift while coasting
 COAST = ".coast"
-#: the driver brakes from this position of the brake on
-BRAKES = 0.05
 
 
 class GearSelector:
@@ -137,7 +135,7 @@ class GearSelector:
             return gear
         # a car that is braked is below the line soon: the shift would be given up, or followed by one back
         line = interpolate(schedule.up[f"{number}-{upper}"], percent) if upper and number < most else out_rpm
-        if upper and out_rpm > line and now.brake <= BRAKES:
+        if upper and out_rpm > line and 100.0 * now.brake <= schedule.upshift_brake_percent:
             return upper
         if number > 1 and out_rpm < self._down_line(number, percent):
             lower = number - 1

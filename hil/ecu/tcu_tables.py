@@ -171,6 +171,8 @@ class Schedule(ConfigTable):
     kick_down_off_percent: Percent = 90.0
     #: At every pedal, the down line and the kick-down speed must lie at least this far below the up line.
     hysteresis_min_rpm: Positive = 60.0
+    #: The TCU begins no upshift while the driver brakes more than this. Assumed.
+    upshift_brake_percent: Percent = 5.0
     #: The schedule keeps a gear for at least this long.
     min_gear_time_s: Seconds = 1.0
     #: Under kick-down, the schedule keeps a gear for at least this long.

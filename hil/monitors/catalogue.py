@@ -186,8 +186,8 @@ MONITORS: tuple[Monitor, ...] = (
     ),
     Monitor(
         "schedule", "shifts that the shift lines do not require, and shifts that are overdue", "1", 0.0, 0.0,
-        "shift lines of the soft control unit, with a margin of 2 % and 1.5 rad/s, upshifts with the brake released; "
-        "without lines, an upshift that leaves out a gear",
+        "shift lines of the soft control unit, with a margin of 2 % and 1.5 rad/s, upshifts while the brake is below "
+        "`upshift_brake_percent`; without lines, an upshift that leaves out a gear",
         "{text}", (*_GEARS, "shift_time", "tie_up"), online=False,
     ),
     Monitor(

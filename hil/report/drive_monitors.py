@@ -33,8 +33,8 @@ LINE_REL, LINE_ABS_RADPS = 0.02, 1.5
 REACTION_S = 2.0
 #: speeds that are further from the ratio of a gear do not have it: part of the input speed, and absolute [rad/s]
 OFF_REL, OFF_RADPS = 0.01, 1.0
-#: the pedal is pressed from here on, it or the brake is moved beyond
-PEDAL_MIN, BRAKE_MAX = 0.05, 0.02
+#: the pedal is pressed from here on; a pedal that varies by less than this rests
+PEDAL_MIN, RESTS_MAX = 0.05, 0.02
 #: the output moves: below this speed every ratio fits [rad/s]
 MOVES_RADPS = 2.0
 #: a smaller step of the turbine speed is not felt [rad/s]
@@ -149,7 +149,7 @@ def _overdue(schedule: ShiftSchedule, drive: Drive, band: Band) -> tuple[float, 
     asked: list[tuple[str, Mask]] = []
     if up in schedule.up:
         # behind a pressed brake the unit waits with a shift up
-        free_up = True if drive.brake is None else drive.brake[inside] <= BRAKE_MAX
+        free_up = True if drive.brake is None else drive.brake[inside] <= schedule.upshift_brake
         asked.append((up, free_up & (w > _at(schedule.up[up], pedal) * (1 + LINE_REL) + LINE_ABS_RADPS)))
     if down in schedule.down and (lower := _ratio(drive, gear - 1)):
         line = _down_line(schedule, gear, pedal, schedule.kick_down_on)
@@ -354,7 +354,7 @@ def _driver_rests(drive: Drive, shift: ShiftQuality, rests: Mask) -> bool:
     around = drive.inside(shift.begin_s - PEDAL_S, shift.end_s + 2 * SETTLED_S)
     pedals = [x[around] for x in (drive.brake, drive.pedal) if x is not None and len(x[around])]
     rolls = drive.w_out is None or np.abs(drive.w_out[around]).min(initial=np.inf) > W_OUT_MIN
-    return all(np.ptp(x) <= BRAKE_MAX for x in pedals) and bool(rests[around].all()) and bool(rolls)
+    return all(np.ptp(x) <= RESTS_MAX for x in pedals) and bool(rests[around].all()) and bool(rolls)
 
 
 def _levels(a: Array, t: Array) -> Array:

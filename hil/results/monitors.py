@@ -21,6 +21,8 @@ class ShiftSchedule:
     kick_down: dict[str, float] = field(default_factory=dict)
     kick_down_on: float = 1.0
     kick_down_off: float = 1.0
+    #: no shift up while the driver brakes more than this, 0..1
+    upshift_brake: float = 1.0
     #: no shift down that turns the turbine faster; always up above the other [rad/s]
     turbine_max_radps: float = 1e9
     turbine_force_up_radps: float = 1e9

@@ -289,6 +289,7 @@ SCHEDULE = {
     "schedule.min_gear_time_s": 1.25,
     "schedule.kick_down_on_percent": 93.0,
     "schedule.kick_down_off_percent": 85.0,
+    "schedule.upshift_brake_percent": 7.0,
     "schedule.turbine_max_rpm": 5500.0,
     "schedule.turbine_force_up_rpm": 6000.0,
     "elements.C5.fill_s": 0.04,
@@ -304,7 +305,7 @@ def test_shift_lines_of_a_control_unit_are_in_si() -> None:
                                              (0.88, 2700 * RPM), (1.0, 2700 * RPM)]]  # fmt: skip
     assert s.down["4-3"][2] == near((0.6, 1900 * RPM))
     assert s.kick_down == {"2-1": near(1350 * RPM), "3-2": near(2350 * RPM), "4-3": near(3100 * RPM)}
-    assert (s.kick_down_on, s.kick_down_off) == near((0.93, 0.85))
+    assert (s.kick_down_on, s.kick_down_off, s.upshift_brake) == near((0.93, 0.85, 0.07))
     assert (s.turbine_max_radps, s.turbine_force_up_radps, s.gear_time_s) == near((5500 * RPM, 6000 * RPM, 1.25))
     assert s.shifts == ["1-2", "2-3", "3-4", "4-3", "3-2", "2-1"]
 

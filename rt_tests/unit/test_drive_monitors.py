@@ -27,7 +27,7 @@ RATIOS = {"1": 3.0, "2": 2.0, "3": 1.0}
 SCHEDULE = ShiftSchedule(
     up={"1-2": [(0.0, 60.0), (1.0, 160.0)], "2-3": [(0.0, 120.0), (1.0, 320.0)]},
     down={"2-1": [(0.0, 20.0), (1.0, 60.0)], "3-2": [(0.0, 50.0), (1.0, 100.0)]},
-    kick_down={"3-2": 150.0}, kick_down_on=0.9, kick_down_off=0.7, turbine_max_radps=500.0,
+    kick_down={"3-2": 150.0}, kick_down_on=0.9, kick_down_off=0.7, upshift_brake=0.05, turbine_max_radps=500.0,
     turbine_force_up_radps=400.0, gear_time_s=0.5, shifts=["1-2", "2-3", "3-2", "2-1"],
 )  # fmt: skip
 
@@ -387,11 +387,11 @@ def test_a_gear_that_is_kept_although_another_is_due(gear: str, w_out: float, pe
     d.w_in, d.w_out = -d.w_in, -d.w_out
     back = seen("schedule", d, schedule=SCHEDULE)
     assert back == s
-    # behind a pressed brake the unit shifts down, but not up
-    d.brake = np.full(len(d.t), 0.1)
+    # while the driver brakes more than `upshift_brake`, the unit shifts down, but not up
+    d.brake = np.full(len(d.t), 0.06)
     s = seen("schedule", d, schedule=SCHEDULE)
     assert s is not None and s.failed == (due in ("3→2", "2→1"))
-    d.brake = np.full(len(d.t), 0.02)
+    d.brake = np.full(len(d.t), 0.04)
     assert seen("schedule", d, schedule=SCHEDULE) == back
     # half a second and 2 s are allowed
     d.w_out = np.where(between(6.0, 8.4), w_out, quiet)

@@ -224,6 +224,7 @@ def schedule_of(tcu: TcuConfig) -> ShiftSchedule:
         down=si(s.down),
         kick_down={name: rpm * RPM for name, rpm in s.kick_down.items()},
         kick_down_on=s.kick_down_on_percent / 100.0,
+        upshift_brake=s.upshift_brake_percent / 100.0,
         kick_down_off=s.kick_down_off_percent / 100.0,
         turbine_max_radps=s.turbine_max_rpm * RPM,
         turbine_force_up_radps=s.turbine_force_up_rpm * RPM,
