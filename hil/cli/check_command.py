@@ -27,7 +27,11 @@ def check_files(
         typer.Option("--fix", help="Write the present names into older files, and `kind` into files without it."),
     ] = False,
 ) -> None:
-    """Validate files of any kind. Errors name file, table, key, value and what is allowed."""
+    """Validate files of any kind. Errors name file, table, key, value and what is allowed.
+
+    For drivelines, rigs and scenarios the command prints the kernel and the most evaluations of forces that a step or a
+    tick can make.
+    """
     from torqueloop.hil.cli.file_check import check_file, migrate, say_kind
 
     bad = 0

@@ -65,11 +65,23 @@ def _powertrain(path: Path) -> str:
     return f"{counts}, {_kernel(model)}"
 
 
-def _kernel(model: Any, h: float = 1e-3, substeps: int = 1) -> str:
-    """Make the kernel and the start state, what the first tick of a run would refuse; which kernel it is, in words."""
+def _kernel(model: Any) -> str:
+    """Make the kernel and the start state, what the first tick of a run would refuse; which kernel it is, and the most
+    work of its steps, in words."""
+    from torqueloop.core.analyse.step_work import most_evaluations
     from torqueloop.core.simulate.offline import Simulation
 
-    return f"kernel {Simulation(model, h=h, substeps=substeps).kernel_name}"
+    kernel = Simulation(model).kernel_name
+    return f"kernel {kernel}, at most {most_evaluations(model)} evaluations of forces in a step"
+
+
+def _work(model: Any, kernel: str, tick_s: float, substeps: int) -> str:
+    """Which kernel a run takes and the most work of its ticks, in words."""
+    from torqueloop.core.analyse.step_work import most_evaluations
+
+    most = substeps * most_evaluations(model)
+    share = f"{1e6 * tick_s / most:.2g} us of the tick for each"
+    return f"kernel {kernel}, at most {most} evaluations of forces in a tick, {share}"
 
 
 def _part(path: Path) -> str:
@@ -120,7 +132,9 @@ def _rig(path: Path) -> str:
     except ConfigError as error:
         known.append(f"; --clock virtual only: {error.problem}")
     wired = f"{len(plan.in_copies)} inputs wired, {sent} messages sent, {len(plan.recorded)} signals recorded"
-    return f"{wired}, kernel {parts.model.kernel_name}{''.join(known)}"
+    clock = plan.config.clock
+    work = _work(plan.compiled, parts.model.kernel_name, clock.tick_s, clock.substeps)
+    return f"{wired}, {work}{''.join(known)}"
 
 
 def _tcu(path: Path) -> str:
@@ -186,13 +200,15 @@ def _scenario(path: Path) -> str:
         simulation = Simulation(model, h=table.tick_s, substeps=table.substeps)
         if made.config.steps:
             OfflineSteps(made, simulation, inputs)
-        kernel = f"kernel {simulation.kernel_name}"
-        return f"{table.duration_s:g} s of {model.name}, {len(inputs)} inputs, {steps}, {kernel}"
+        work = _work(model, simulation.kernel_name, table.tick_s, table.substeps)
+        return f"{table.duration_s:g} s of {model.name}, {len(inputs)} inputs, {steps}, {work}"
     with of_the_scenario(path):
         plan = load_plan(made.rig, made.overrides)
     clock = plan.config.clock
-    kernel = _kernel(compile_driveline(plan.driveline), clock.tick_s, clock.substeps)
-    return f"{steps} on {made.rig.stem}, {plan.driveline.name}, {kernel}"
+    model = compile_driveline(plan.driveline)
+    kernel = Simulation(model, h=clock.tick_s, substeps=clock.substeps).kernel_name
+    work = _work(model, kernel, clock.tick_s, clock.substeps)
+    return f"{steps} on {made.rig.stem}, {plan.driveline.name}, {work}"
 
 
 def _study(path: Path) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stiff_trains import Books, run
+from stiff_trains import Books, H, run, stiff_train
+
+from torqueloop.core.analyse.step_work import most_evaluations
+from torqueloop.core.simulate.offline import Simulation
 
 #: 500 drivelines, each with both orders, in blocks; from day to day the first ten
 BLOCKS, BLOCK, STEPS, DAILY = 20, 25, 100, 10
@@ -40,3 +43,15 @@ def test_energy_closes_and_friction_only_takes(block: int, order: int, split: bo
     assert total["events"] > 0
     # each fallback is counted once a step at most
     assert total["fallbacks"] <= steps
+
+
+@pytest.mark.parametrize(("order", "seed"), [(2, 0), (2, 7), (2, 15), (4, 7), (4, 15), (4, 28)])
+def test_no_step_makes_more_evaluations_than_the_bound_of_its_model(order: int, seed: int) -> None:
+    """The drivelines of seeds 0 to 39 whose steps work most: searches for events fill a third of the bound and more."""
+    simulation = Simulation(stiff_train(seed, order)[0], h=H, kernel="generic")
+    total = [0]
+    for _ in range(STEPS):
+        simulation.step()
+        total.append(simulation.state.counters["evals"])
+    bound = most_evaluations(simulation.model)
+    assert bound / 3 < max(np.diff(total)) <= bound

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from theory_page import ROOT, TEXT
 
+from torqueloop.core.analyse import step_work
+
 if not TEXT:
     pytest.skip("the manual is in the repository only", allow_module_level=True)
 
@@ -110,6 +112,12 @@ def test_the_table_has_the_values_of_what_is_done_before_the_first_step() -> Non
     assert {one: float(getattr(modules[one.file], one.name)) for one in rows} == {
         one: value_of(one.text, {}) for one in rows
     }
+
+
+def test_the_most_work_of_a_step_is_computed_with_the_limits_of_the_sources() -> None:
+    limits = {limit.name: limit.text for limit in sources()}
+    for name in ("MAX_SPLITS", "REFINE", "JOINT_PARTS", "PASSES", "BODY_PASSES"):
+        assert getattr(step_work, name) == int(limits[name]), name
 
 
 def test_no_limit_is_printed_twice() -> None:
