@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -175,3 +177,25 @@ def test_a_process_without_the_memory_of_its_pins_says_so() -> None:
     setup = EcuSetup("u", 1e-3, sensors=(Pin("a", "1"),))
     with pytest.raises(ConfigError, match="control unit 'u' has pins, and only a rig that starts its process"):
         unit_loop("soft_tcu", setup)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")
+def test_the_shift_controller_with_pins_drives_as_the_one_on_the_bus(tmp_path: Path) -> None:
+    examples, rigs = CONFIGS / "examples" / "external", CONFIGS / "rigs"
+    bus = {"ecu.tcu.kind": "library", "ecu.tcu.start": str(examples / "shift_controller.c"),
+           "ecu.tcu.options.period_s": 5e-3}  # fmt: skip
+    ways = {"bus": (rigs / "desk_4hp22_solenoids.toml", bus), "pins": (examples / "desk_4hp22_pins.toml", {})}
+    shifts, drives = {}, {}
+    for name, (rig, overrides) in ways.items():
+        result = run_rig(rig, RunSpec("virtual", 20.0, tmp_path / name, overrides=overrides))
+        log = (result.out / "tcu.log").read_text()
+        found = re.findall(r"t = ([\d.]+) s: (\d -> \d)", log)
+        shifts[name] = ([gears for _, gears in found], np.array([float(t) for t, _ in found]))
+        drives[name] = tl.read_run(result.out)
+        assert not result.stats.safe_state.latched
+    assert shifts["pins"][0] == shifts["bus"][0] == ["0 -> 1", "1 -> 2", "2 -> 3", "3 -> 4"]
+    # a frame is up to two cycles of 10 ms and 5 ms old, and a period of the unit is 5 ms
+    np.testing.assert_allclose(shifts["pins"][1], shifts["bus"][1], atol=0.03)
+    for what in ("car.v", "turbine.w"):
+        pins, other = (drives[name].signal(what) for name in ("pins", "bus"))
+        np.testing.assert_allclose(pins[-1], other[-1], rtol=2e-3)

@@ -7,7 +7,8 @@
  * It reads the lever, the pedal and the output speed from the rig's frames, chooses a gear by straight shift lines over
  * the pedal, lets the pressures of the shift elements run to those of the gear, and sends them every 5 ms in frames
  * with checksum and alive counter. No torque model, no lock-up: configs/tcu/soft_4hp22.toml shows how a shift is done
- * well. tcu_4hp22_can.c, generated from configs/can/tcu_4hp22.dbc, packs and unpacks the messages. Figures are made up for this example, in the ranges of that file.
+ * well. tcu_4hp22_can.c, generated from configs/can/tcu_4hp22.dbc, packs and unpacks the messages. Figures are made up
+ * for this example, in the ranges of that file. shift_controller_pins.c shifts in the same way without a bus.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +16,9 @@
 #include <string.h>
 
 #include "torqueloop_ecu.h"
+#ifndef WITHOUT_BUS
 #include "tcu_4hp22_can.c"
+#endif
 
 enum { C4, C5, C6, C7, C8, C11, C12, LU, N_ELEMENTS };
 
@@ -44,36 +47,15 @@ typedef struct {
     double pedal, w_out_rpm;
     double bar[N_ELEMENTS];
     int32_t lever, gear, shifts, steps, refused;
+#ifndef WITHOUT_BUS
     tcu_4hp22_state can;
+#endif
 } state;
 
 typedef struct {
     state s;
     void (*log)(const char *text);
 } unit;
-
-/* --- in */
-static void receive(state *s, const tl_frame *f)
-{
-    struct tcu_4hp22_hil_speeds_t speeds;
-    struct tcu_4hp22_hil_driver_t driver;
-    int result;
-    if (f->id == TCU_4HP22_HIL_SPEEDS_FRAME_ID) {
-        if ((result = tcu_4hp22_hil_speeds_receive(&s->can, &speeds, f->data, f->length)) == TCU_4HP22_OK)
-            s->w_out_rpm = tcu_4hp22_hil_speeds_n_output_decode(speeds.n_output);
-    } else if (f->id == TCU_4HP22_HIL_DRIVER_FRAME_ID) {
-        if ((result = tcu_4hp22_hil_driver_receive(&s->can, &driver, f->data, f->length)) == TCU_4HP22_OK) {
-            s->pedal = 0.01 * tcu_4hp22_hil_driver_pedal_decode(driver.pedal);
-            s->lever = driver.lever;
-        }
-    } else {
-        return;
-    }
-    if (result == TCU_4HP22_OK)
-        s->heard_s = s->t_s;
-    else
-        s->refused++;
-}
 
 /* --- decide */
 static void choose_gear(unit *u)
@@ -114,6 +96,30 @@ static void move_pressures(state *s)
         else
             s->bar[e] = fmax(wanted, s->bar[e] - OFF_BAR_PER_S * PERIOD_S);
     }
+}
+
+#ifndef WITHOUT_BUS
+/* --- in */
+static void receive(state *s, const tl_frame *f)
+{
+    struct tcu_4hp22_hil_speeds_t speeds;
+    struct tcu_4hp22_hil_driver_t driver;
+    int result;
+    if (f->id == TCU_4HP22_HIL_SPEEDS_FRAME_ID) {
+        if ((result = tcu_4hp22_hil_speeds_receive(&s->can, &speeds, f->data, f->length)) == TCU_4HP22_OK)
+            s->w_out_rpm = tcu_4hp22_hil_speeds_n_output_decode(speeds.n_output);
+    } else if (f->id == TCU_4HP22_HIL_DRIVER_FRAME_ID) {
+        if ((result = tcu_4hp22_hil_driver_receive(&s->can, &driver, f->data, f->length)) == TCU_4HP22_OK) {
+            s->pedal = 0.01 * tcu_4hp22_hil_driver_pedal_decode(driver.pedal);
+            s->lever = driver.lever;
+        }
+    } else {
+        return;
+    }
+    if (result == TCU_4HP22_OK)
+        s->heard_s = s->t_s;
+    else
+        s->refused++;
 }
 
 /* --- out */
@@ -201,3 +207,4 @@ int32_t tl_ecu_load(void *ecu, const void *data, int64_t size)
 }
 
 void tl_ecu_fini(void *ecu) { free(ecu); }
+#endif
