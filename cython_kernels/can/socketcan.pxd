@@ -109,9 +109,9 @@ cdef struct canport_t:
     uint64_t malformed
     uint64_t remote
     uint64_t confirmed
-    uint64_t stolen
-    uint32_t stolen_id          # first identifier of ours that another node sent; never cleared
-    int32_t stolen_any
+    uint64_t foreign
+    uint32_t foreign_id          # first identifier of ours that another node sent; never cleared
+    int32_t foreign_any
     uint64_t error_frames
     uint64_t errors[N_ERR]
     uint64_t tx

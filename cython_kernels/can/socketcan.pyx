@@ -5,7 +5,7 @@ the rest waits in the socket. When its buffer is full, the kernel drops the newe
 `rx_dropped`). The kernel's filters let through data frames with the identifiers we receive or send, and error frames.
 
 Own frames come back (CAN_RAW_RECV_OWN_MSGS, MSG_CONFIRM) once they were on the bus: the time since `send` is the send
-latency. What has not come back is `unconfirmed`. A frame with an identifier of ours that is not ours is `stolen`.
+latency. What has not come back is `unconfirmed`. A frame with an identifier of ours that is not ours is `foreign`.
 
 Error frames are counted by class, each in constant time, and tell the state of the bus:
 
@@ -155,9 +155,9 @@ cdef class NativePort:
         return self.p.state
 
     @property
-    def stolen_id(self):
+    def foreign_id(self):
         """First identifier of ours that another node has sent, bit 31 set for 29-bit ones; None: none."""
-        return self.p.stolen_id if self.p.stolen_any else None
+        return self.p.foreign_id if self.p.foreign_any else None
 
     def receive(self, limit: int = 64) -> list:
         """Read without the tick (before it runs, tests): [(kind PORT_*, can_id, data, t_ns, flags)], limit messages."""
@@ -214,7 +214,7 @@ cdef class NativePort:
             "bus_state": BUS_STATES[p.state], "bus_state_worst": BUS_STATES[p.worst],
             "bus_tx_errors": p.tx_errors, "bus_rx_errors": p.rx_errors,
             "rx_taken": p.rx, "rx_dropped": p.rx_dropped, "rx_limited_ticks": p.rx_limited, "rx_failed": p.rx_failed,
-            "malformed": p.malformed, "remote_frames": p.remote, "stolen_ids": p.stolen,
+            "malformed": p.malformed, "remote_frames": p.remote, "foreign_frames": p.foreign,
             "tx_taken": p.tx, "tx_confirmed": p.confirmed, "tx_enobufs": p.tx_enobufs, "tx_again": p.tx_again,
             "tx_down": p.tx_down, "tx_failed": p.tx_failed,
             "tx_lost": p.tx_enobufs + p.tx_again + p.tx_down + p.tx_failed,

@@ -192,10 +192,10 @@ cdef int port_frame(canport_t* p, int i, can_frame_t* frame) noexcept nogil:
         _confirm(p, frame)
         return PORT_OWN
     if _is_own(p, frame.id):
-        p.stolen += 1
-        if not p.stolen_any:
-            p.stolen_any = 1
-            p.stolen_id = frame.id
+        p.foreign += 1
+        if not p.foreign_any:
+            p.foreign_any = 1
+            p.foreign_id = frame.id
         return PORT_STOLEN
     p.rx += 1
     hist_add(&p.receive_latency, p.read_ns - t_ns)
@@ -291,7 +291,7 @@ cdef void port_arm(canport_t* p) noexcept nogil:
     p.n_pending = 0
     p.pending_age_max_ns = 0
     p.forgotten = p.rx = p.rx_dropped = p.rx_limited = p.rx_failed = p.malformed = p.remote = 0
-    p.confirmed = p.stolen = p.error_frames = 0
+    p.confirmed = p.foreign = p.error_frames = 0
     p.tx = p.tx_enobufs = p.tx_again = p.tx_down = p.tx_failed = 0
     p.tx_lost_in_row = 0
     p.last_errno = 0

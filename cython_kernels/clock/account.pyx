@@ -170,12 +170,12 @@ cdef class Account:
         return {
             "grid_points": points if points else b.ticks + g.ticks,
             "missed": b.missed, "late_started": b.late_started, "dropped": b.dropped, "overruns": b.overruns,
-            "overruns_in_row_max": self.a.overruns_in_row_max, "slip_s": b.dropped * tick_s,
+            "overruns_in_row_max": self.a.overruns_in_row_max, "lost_time_s": b.dropped * tick_s,
             "margin_min_us": (self.margin.min_ns if self.margin.count else tick_s * 1e9) / 1e3,
             **_usage_dict(&b.usage),
             "grace": {
                 "ticks": g.ticks, "missed": g.missed, "late_started": g.late_started, "dropped": g.dropped,
-                "overruns": g.overruns, "slip_s": g.dropped * tick_s, "lateness_max_us": g.lateness_max_ns / 1e3,
+                "overruns": g.overruns, "lost_time_s": g.dropped * tick_s, "lateness_max_us": g.lateness_max_ns / 1e3,
                 "compute_max_us": g.compute_max_ns / 1e3, **_usage_dict(&g.usage),
             },
             "phase_mean_us": {name: self.phases[k].mean_ns / 1e3 for k, name in enumerate(PHASES)},

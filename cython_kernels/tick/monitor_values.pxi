@@ -3,7 +3,7 @@
 
 cdef double _lowest(const monitors_t* m, const double* s, const scene_t* c) noexcept nogil:
     """Smallest ratio of the gear before and the one it goes to; once that is engaged, of both while the elements of the one
-    before open; not told: of its neighbours that are closed as well."""
+    before open; not reported: of its neighbours that are closed as well."""
     cdef double lowest = 0.0
     cdef int32_t k
     cdef bint there, goes = c.asked > 0.0 and c.asked != s[M_LAST]
@@ -74,8 +74,8 @@ cdef double _no_drive(const monitors_t* m, double* s, const scene_t* c) noexcept
 
 cdef double _other_gear(const monitors_t* m, const double* s, const scene_t* c) noexcept nogil:
     """Gears between what the unit says, or where it says nothing asks for, and what is engaged, with nothing changing."""
-    cdef double said = c.told if c.told != GEAR_UNKNOWN else c.asked
-    cdef int64_t since = <int64_t>max(max(s[M_TOLD_TICK], s[M_ASKED_TICK]), s[M_LAST_TICK] - m.settle_ticks)
+    cdef double said = c.reported if c.reported != GEAR_UNKNOWN else c.asked
+    cdef int64_t since = <int64_t>max(max(s[M_REPORTED_TICK], s[M_ASKED_TICK]), s[M_LAST_TICK] - m.settle_ticks)
     if said == GEAR_UNKNOWN or said == GEAR_PARK or not c.rolls or s[M_GEAR] == 0.0:
         return NAN
     if c.tick - max(since, <int64_t>s[M_CHANGED]) < m.settle_ticks or c.lever_ticks < m.settle_ticks:
@@ -120,22 +120,22 @@ cdef double _engine(const monitors_t* m, double* s, const double* sig, const sce
     return w - m.engine_max
 
 
-cdef double _told_speed(const monitors_t* m, const double* sig) noexcept nogil:
+cdef double _reported_speed(const monitors_t* m, const double* sig) noexcept nogil:
     """Largest difference between a speed that is sent and the one it is made of, beyond the part allowed [rad/s]."""
     cdef double worst = 0.0, source
     cdef int32_t k
     for k in range(m.n_pair):
         source = min(max(sig[m.pair[k].source], m.pair[k].low), m.pair[k].high)
-        worst = max(worst, fabs(sig[m.pair[k].told] - source) - TOLD_REL * fabs(source))
+        worst = max(worst, fabs(sig[m.pair[k].reported] - source) - REPORTED_REL * fabs(source))
     return worst if m.n_pair > 0 else NAN
 
 
 cdef double _park(const monitors_t* m, const double* sig, const scene_t* c) noexcept nogil:
     """Speed of the car with the park lock closed, by the unit's own word for it [m/s]."""
     cdef double park = _fact(m, sig, F_PARK)
-    if isnan(c.v) or (isnan(park) and c.told == GEAR_UNKNOWN and c.asked == GEAR_UNKNOWN):
+    if isnan(c.v) or (isnan(park) and c.reported == GEAR_UNKNOWN and c.asked == GEAR_UNKNOWN):
         return NAN
-    if (not isnan(park) and park != 0.0) or c.told == GEAR_PARK or c.asked == GEAR_PARK:
+    if (not isnan(park) and park != 0.0) or c.reported == GEAR_PARK or c.asked == GEAR_PARK:
         return fabs(c.v)
     return 0.0
 
@@ -187,4 +187,4 @@ cdef double _value(const monitors_t* m, double* s, const double* sig, const scen
         return NAN if isnan(_fact(m, sig, F_REQUEST)) or isnan(_fact(m, sig, F_ANSWER)) else s[M_GIVEN_UP]
     elif kind == MONITOR_INTERRUPTED:
         return s[M_REPLACED] if c.forwards and c.asked != GEAR_UNKNOWN else NAN
-    return _told_speed(m, sig)
+    return _reported_speed(m, sig)

@@ -18,7 +18,7 @@ cdef enum:
     F_PEDAL = 8                 # 0..1
     F_BRAKE = 9                 # 0..1
     F_LEVER = 10                # number of its position
-    F_TOLD = 11                 # gear that the control unit says is engaged
+    F_REPORTED = 11                 # gear that the control unit says is engaged
     F_ASKED = 12                # gear that it goes to
     F_REQUEST = 13              # anything but 0: it asks the engine for torque
     F_ANSWER = 14               # anything but 0: the engine acknowledges
@@ -45,8 +45,8 @@ cdef enum:
     M_ASKED = 14                # gear asked for, the one before, and the tick of the change
     M_ASKED_BEFORE = 15
     M_ASKED_TICK = 16
-    M_TOLD = 17                 # gear told, and the tick of its change
-    M_TOLD_TICK = 18
+    M_REPORTED = 17                 # gear reported, and the tick of its change
+    M_REPORTED_TICK = 18
     M_DIRECTION = 19            # of the last change of gear: 1 up, -1 down
     M_BACK = 20                 # ticks of the last two changes back to the gear before
     M_BACK_BEFORE = 21
@@ -96,7 +96,7 @@ cdef struct word_t:
     double gear                 # what it means
 
 cdef struct pair_t:
-    int32_t told                # slot of what is sent, of what it is made of
+    int32_t reported                # slot of what is sent, of what it is made of
     int32_t source
     double low                  # range of the message
     double high
@@ -118,7 +118,7 @@ cdef struct evidence_t:
     int32_t gear
     int32_t last
     double asked
-    double told
+    double reported
     double lever
 
 cdef struct monitors_t:
@@ -126,7 +126,7 @@ cdef struct monitors_t:
     int32_t n_element
     int32_t n_gear
     int32_t n_row
-    int32_t n_told
+    int32_t n_reported
     int32_t n_asked
     int32_t n_pair
     int32_t top                 # highest gear
@@ -143,7 +143,7 @@ cdef struct monitors_t:
     gear_t* gear
     int8_t* closed_as           # by closed elements: index of the gear, or CLOSED_*
     int8_t* overruns            # by closed elements: a free wheel holds it, the input may turn slower
-    word_t* told
+    word_t* reported
     word_t* asked
     pair_t* pair
     row_t* row

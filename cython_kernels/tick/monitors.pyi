@@ -33,7 +33,7 @@ class Monitors(Blocks):
     def set_car(self, mass: float, idle: float, engine_max: float, gear_s: float, settle_s: float) -> None: ...
     def set_unit(
         self,
-        told: list[tuple[float, float]],
+        reported: list[tuple[float, float]],
         asked: list[tuple[float, float]],
         pairs: list[tuple[int, int, float, float]],
         answer_s: float,

@@ -15,16 +15,16 @@ from libc.stdint cimport int32_t, int64_t
 
 from torqueloop.cython_kernels.rings.buffer cimport PyBuffer_Release, doubles_of
 
-FACTS = ("w_in", "w_out", "v", "a", "tau_in", "tau_lockup", "lockup_mode", "engine", "pedal", "brake", "lever", "told",
+FACTS = ("w_in", "w_out", "v", "a", "tau_in", "tau_lockup", "lockup_mode", "engine", "pedal", "brake", "lever", "reported",
          "asked", "request", "answer", "park", "cause")
 #: own signals in their order; only the first is recorded
 SIGNALS = ("gear", "engaged", "candidate", "candidate_tick", "last", "changed", "last_tick", "lever", "lever_tick", "pedal",
-           "brake", "driver_tick", "closed", "closed_tick", "asked", "asked_before", "asked_tick", "told", "told_tick",
+           "brake", "driver_tick", "closed", "closed_tick", "asked", "asked_before", "asked_tick", "reported", "reported_tick",
            "direction", "back", "back_before", "left_out", "radius", "rest", "tied_tick", "idle_tick", "locked_up", "ran",
            "request_tick", "given_up", "power_tick", "shift_tick", "replaced", "raced")
 #: monitors by their number in C
 KINDS = ("direction", "neutral", "no_gear", "tie_up", "flare", "hunting", "shift_time", "other_gear", "skipped", "slip",
-         "no_drive", "engine_speed", "stall", "lock_up", "park", "unanswered", "late_answer", "told_speed",
+         "no_drive", "engine_speed", "stall", "lock_up", "park", "unanswered", "late_answer", "reported_speed",
          "interrupted")
 CLOSED = {"neutral": CLOSED_NEUTRAL, "blocked": CLOSED_BLOCKED, "other": CLOSED_OTHER}
 NUMBERS = {"R": GEAR_REVERSE, "P": GEAR_PARK, "N": 0}
@@ -49,7 +49,7 @@ cdef enum:
     MONITOR_PARK = 14
     MONITOR_UNANSWERED = 15
     MONITOR_LATE_ANSWER = 16
-    MONITOR_TOLD_SPEED = 17
+    MONITOR_REPORTED_SPEED = 17
     MONITOR_INTERRUPTED = 18
 
 # Positions of the lever (hil/common/levers.py): P R N, then those that drive forwards.
@@ -75,7 +75,7 @@ cdef double BACK_S = 4.0          # a gear is gone back to within this time: hun
 cdef double HILL_PEDAL = 0.5      # up to this pedal a hill may hold a car whose gear is closed: 12 % take less than a third
 cdef double LOCK_UP_PEDAL = 0.6   # a converter is locked in steady driving below this pedal
 cdef double LOCK_UP_SHARE = 0.6   # in the gears from this share of the highest on
-cdef double TOLD_REL = 0.05       # part of a speed that the message may be wrong: resolution, and one cycle of acceleration
+cdef double REPORTED_REL = 0.05       # part of a speed that the message may be wrong: resolution, and one cycle of acceleration
 
 
 # What this tick is, computed once for all monitors.
@@ -86,7 +86,7 @@ cdef struct scene_t:
     double pedal
     double brake
     double lever
-    double told                 # numbers of gears
+    double reported                 # numbers of gears
     double asked
     int32_t closed
     int32_t closed_as
@@ -108,7 +108,7 @@ cdef void monitors_arm(const monitors_t* m, double* sig) noexcept nogil:
         s[k] = 0.0
     s[M_TIED_TICK] = s[M_IDLE_TICK] = s[M_REQUEST_TICK] = s[M_POWER_TICK] = -1.0
     s[M_BACK] = s[M_BACK_BEFORE] = -1e18
-    s[M_ASKED] = s[M_ASKED_BEFORE] = s[M_TOLD] = GEAR_UNKNOWN
+    s[M_ASKED] = s[M_ASKED_BEFORE] = s[M_REPORTED] = GEAR_UNKNOWN
     for k in range(m.n_row):
         s[N_OWN + N_ROW * k + R_SINCE] = -1.0
         m.evidence[k].first = -1
@@ -206,7 +206,7 @@ cdef void _driver(const monitors_t* m, double* s, const scene_t* c) noexcept nog
         s[M_PEDAL], s[M_BRAKE], s[M_DRIVER_TICK] = c.pedal, c.brake, c.tick
     if s[M_DRIVER_TICK] == c.tick:
         s[M_BACK] = s[M_BACK_BEFORE] = -1e18
-    if not c.forwards or c.pedal <= PRESSED or c.overrun or not _in_gear(c.asked) or not _in_gear(c.told):
+    if not c.forwards or c.pedal <= PRESSED or c.overrun or not _in_gear(c.asked) or not _in_gear(c.reported):
         s[M_POWER_TICK] = -1.0
     elif s[M_POWER_TICK] < 0.0:
         s[M_POWER_TICK] = c.tick
@@ -215,10 +215,10 @@ cdef void _driver(const monitors_t* m, double* s, const scene_t* c) noexcept nog
 cdef void _unit(const monitors_t* m, double* s, const double* sig, scene_t* c) noexcept nogil:
     """What the control unit says and asks for."""
     cdef double request = _fact(m, sig, F_REQUEST), answer = _fact(m, sig, F_ANSWER)
-    c.told = _gear_of(m.told, m.n_told, _fact(m, sig, F_TOLD))
+    c.reported = _gear_of(m.reported, m.n_reported, _fact(m, sig, F_REPORTED))
     c.asked = _gear_of(m.asked, m.n_asked, _fact(m, sig, F_ASKED))
-    if c.told != s[M_TOLD]:
-        s[M_TOLD], s[M_TOLD_TICK] = c.told, c.tick
+    if c.reported != s[M_REPORTED]:
+        s[M_REPORTED], s[M_REPORTED_TICK] = c.reported, c.tick
     if c.asked != s[M_ASKED]:
         s[M_SHIFT_TICK], s[M_ASKED_BEFORE] = s[M_ASKED_TICK], s[M_ASKED]
         s[M_ASKED], s[M_ASKED_TICK] = c.asked, c.tick
@@ -240,7 +240,7 @@ cdef void _target(double* s, const monitors_t* m, const scene_t* c) noexcept nog
     why."""
     cdef double driver_ticks = DRIVER_S / m.tick_s, left_ticks = LEFT_S / m.tick_s
     # the unit says that it was engaged, or its free wheel is overrun
-    if c.told == s[M_ASKED_BEFORE] or (c.overrun and m.gear[c.closed_as].number == s[M_ASKED_BEFORE]):
+    if c.reported == s[M_ASKED_BEFORE] or (c.overrun and m.gear[c.closed_as].number == s[M_ASKED_BEFORE]):
         return
     if (s[M_ASKED_TICK] == c.tick and s[M_ASKED] > 0.0 and s[M_ASKED_BEFORE] > 0.0 and s[M_LAST] > 0.0
             and s[M_LAST] != s[M_ASKED_BEFORE] and s[M_GEAR] == 0.0 and c.tick - s[M_LAST_TICK] > left_ticks
@@ -301,7 +301,7 @@ cdef void _judge(const monitors_t* m, double* s, const scene_t* c, int32_t k, do
             e.last -= <int32_t>(s[M_DIRECTION] * (s[M_LEFT_OUT] + 1.0))
         elif row.kind == MONITOR_INTERRUPTED:
             e.gear = <int32_t>s[M_ASKED_BEFORE]
-        e.asked, e.told, e.lever = c.asked, c.told, c.lever
+        e.asked, e.reported, e.lever = c.asked, c.reported, c.lever
     if value > e.worst:
         e.worst, e.worst_tick = value, c.tick
 
@@ -396,19 +396,19 @@ cdef class Monitors(Blocks):
         self.m.mass, self.m.idle, self.m.engine_max = mass, idle, engine_max
         self.m.gear_ticks, self.m.settle_ticks = round(gear_s / self.m.tick_s), round(settle_s / self.m.tick_s)
 
-    def set_unit(self, list told, list asked, list pairs, double answer_s) -> None:
-        """told, asked: (value of the signal, number of the gear); pairs: (slot of a speed that is sent, its source, range of
+    def set_unit(self, list reported, list asked, list pairs, double answer_s) -> None:
+        """reported, asked: (value of the signal, number of the gear); pairs: (slot of a speed that is sent, its source, range of
         its message); answer_s: from one message that acknowledges to the next."""
         self.m.answer_ticks = round(answer_s / self.m.tick_s)
-        self.m.n_told, self.m.told = len(told), <word_t*>self.block(len(told) * sizeof(word_t))
+        self.m.n_reported, self.m.reported = len(reported), <word_t*>self.block(len(reported) * sizeof(word_t))
         self.m.n_asked, self.m.asked = len(asked), <word_t*>self.block(len(asked) * sizeof(word_t))
-        for k, (value, gear) in enumerate(told):
-            self.m.told[k].value, self.m.told[k].gear = value, gear
+        for k, (value, gear) in enumerate(reported):
+            self.m.reported[k].value, self.m.reported[k].gear = value, gear
         for k, (value, gear) in enumerate(asked):
             self.m.asked[k].value, self.m.asked[k].gear = value, gear
         self.m.n_pair, self.m.pair = len(pairs), <pair_t*>self.block(len(pairs) * sizeof(pair_t))
-        for k, (told_slot, source, low, high) in enumerate(pairs):
-            self.m.pair[k].told, self.m.pair[k].source = self._slot(told_slot), self._slot(source)
+        for k, (reported_slot, source, low, high) in enumerate(pairs):
+            self.m.pair[k].reported, self.m.pair[k].source = self._slot(reported_slot), self._slot(source)
             self.m.pair[k].low, self.m.pair[k].high = low, high
 
     def arm(self, sig) -> None:
@@ -443,7 +443,7 @@ cdef class Monitors(Blocks):
 
     def evidence(self, sig) -> list:
         """Of each row: (failed, reached [ticks], seen, first tick, ticks beyond, worst, its tick, closed elements, gear,
-        gear before, asked, told, lever)."""
+        gear before, asked, reported, lever)."""
         cdef Py_ssize_t at = self.m.first_slot + N_OWN
         cdef evidence_t* e
         cdef int32_t k
@@ -451,5 +451,5 @@ cdef class Monitors(Blocks):
         for k in range(self.m.n_row):
             e = &self.m.evidence[k]
             found.append((bool(sig[at + N_ROW * k + R_FAILED]), e.reached, e.seen, e.first, e.ticks, e.worst,
-                          e.worst_tick, e.closed, e.gear, e.last, e.asked, e.told, e.lever))
+                          e.worst_tick, e.closed, e.gear, e.last, e.asked, e.reported, e.lever))
         return found

@@ -78,8 +78,8 @@ def show(t: np.ndarray, r: Mapping[str, np.ndarray], shifts: Mapping[str, float]
 def show_run(folder: Path) -> int:
     """The table of a run of the rig; its shifts are those its control unit has told."""
     run_dir = torqueloop.read_run(folder)
-    unit = run_dir.stats.peers.get("tcu")
-    told = unit.told.get("shifts", []) if unit is not None else []
+    unit = run_dir.stats.participants.get("tcu")
+    told = unit.reported.get("shifts", []) if unit is not None else []
     if "block.q1" not in run_dir or not told:
         missing = "shifts of a control unit tcu" if told == [] else "block.q1 (a rig like desk_4hp22_mounts)"
         print(f"{folder}: the run has no {missing}", file=sys.stderr)

@@ -270,7 +270,7 @@ class CanGateway:
         #: eventfd for the tick to ring, -1 where the system has none
         self.bell_fd: int = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if hasattr(os, "eventfd") else -1
         #: first of our identifiers seen in a frame of somebody else
-        self.stolen_id: int | None = None
+        self.foreign_id: int | None = None
         #: first cause of death of a thread
         self.error: str | None = None
         self._stop_rx = threading.Event()
@@ -331,7 +331,7 @@ class CanGateway:
 
     def stats(self) -> GatewayStats:
         """Counts since the start, for the report."""
-        names = ("rx", "rx_dropped", "tx", "tx_failed", "rx_failed", "stolen_ids", "error_frames", "remote_frames")
+        names = ("rx", "rx_dropped", "tx", "tx_failed", "rx_failed", "foreign_frames", "error_frames", "remote_frames")
         return GatewayStats(
             **{name: self._count[name] for name in names},
             own_echoes=self.port.own_echoes,
@@ -378,9 +378,9 @@ class CanGateway:
             if flags & (ERROR_FLAG | REMOTE_FLAG):
                 count["error_frames" if flags & ERROR_FLAG else "remote_frames"] += 1
             elif can_id in self._own_ids:
-                count["stolen_ids"] += 1
-                if self.stolen_id is None:
-                    self.stolen_id = can_id
+                count["foreign_frames"] += 1
+                if self.foreign_id is None:
+                    self.foreign_id = can_id
             elif push(can_id, data, self._clock_ns(), flags):
                 count["rx"] += 1
             else:

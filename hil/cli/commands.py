@@ -50,7 +50,7 @@ from torqueloop.hil.cli.judge import (
 )
 from torqueloop.hil.cli.listing import list_installed
 from torqueloop.hil.cli.new import new_app
-from torqueloop.hil.cli.peers import tcu, vehicle
+from torqueloop.hil.cli.participants import tcu, vehicle
 from torqueloop.hil.cli.runs import compare, runs
 from torqueloop.hil.cli.scenarios import scenario
 from torqueloop.hil.cli.schema import schema
@@ -139,9 +139,13 @@ def run(
     out: OutOption = None,
     gate: GateOption = None,
     gate_against: AgainstOption = None,
-    peers: Annotated[
-        bool, typer.Option("--peers/--no-peers", help="Start the control unit and vehicle processes of the rig file.")
+    participants: Annotated[
+        bool,
+        typer.Option(
+            "--participants/--no-participants", help="Start the control unit and vehicle processes of the rig file."
+        ),
     ] = True,
+    peers: Annotated[bool | None, typer.Option("--peers/--no-peers", hidden=True, help="Its former name.")] = None,
     kernel: Annotated[str, typer.Option(help="auto, generic, or the name of a precompiled kernel.")] = "auto",
     html: HtmlOption = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no tables.")] = False,
@@ -181,7 +185,7 @@ def run(
                 out=out,
                 gates=gates,
                 progress=not quiet,
-                peers="config" if peers else "none",
+                participants="config" if (participants if peers is None else peers) else "none",
                 kernel=kernel,
                 html=html,
                 control=control,

@@ -176,7 +176,7 @@ def restore(
     """Return to a checkpoint of this run."""
     with _client(context) as rig:
         answer = rig.restore(name, at)
-    stay = [peer for peer, gone in answer["peers"].items() if not gone]
+    stay = [peer for peer, gone in answer["participants"].items() if not gone]
     note = f"; {', '.join(stay)} did not go back to it" if stay else ""
     _show(answer, as_json, f"continues from tick {answer['tick']}{note}")
 

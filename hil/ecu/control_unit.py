@@ -5,7 +5,7 @@ group "torqueloop.ecus".
     start()                                 processes, libraries, connections
     step(EcuInputs) -> EcuOutputs           one control period, again and again
     save() -> data | None, load(data)       its state for checkpoints
-    stop() -> PeerStats                     always called once start() was, whatever happened
+    stop() -> ParticipantStats                     always called once start() was, whatever happened
 
 Time: step k is called at t = k period_s of simulated time, before the tick of the rig that begins there. It is given
 what came since step k - 1 and the sensors at t; what it returns reaches the tick at t. On the virtual clock that is
@@ -28,9 +28,20 @@ from typing import Any, Protocol
 from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.can.frame import Frame
 from torqueloop.hil.common.plugins import ECUS, find
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats, PeerStats
 
-__all__ = ["Bus", "ControlUnit", "EcuInputs", "EcuOutputs", "EcuSetup", "Frame", "PeerStats", "Pin", "make_unit"]
+__all__ = [
+    "Bus",
+    "ControlUnit",
+    "EcuInputs",
+    "EcuOutputs",
+    "EcuSetup",
+    "Frame",
+    "ParticipantStats",
+    "PeerStats",
+    "Pin",
+    "make_unit",
+]
 
 
 @dataclass(frozen=True)
@@ -144,8 +155,8 @@ class ControlUnit(Protocol):
         """Inverse of save; KeyError, TypeError or ValueError when it is none of this unit's."""
         ...
 
-    def stop(self) -> PeerStats:
-        """End it and free everything. Returns its own counts (`told`) and the frames sent to it that it has lost
+    def stop(self) -> ParticipantStats:
+        """End it and free everything. Returns its own counts (`reported`) and the frames sent to it that it has lost
         (`losses`), for reports. May be called more than once."""
         ...
 

@@ -35,7 +35,7 @@ from torqueloop.hil.link.endpoints import PeerError, check_endpoint
 from torqueloop.hil.link.lockstep import LockstepSocket
 from torqueloop.hil.link.messages import SchemaError
 from torqueloop.hil.link.pair import Pair
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats
 
 A = TypeVar("A", bound=Answer)
 #: how long a unit may take for its last answer [s]
@@ -45,7 +45,7 @@ STOP_S = 2.0
 class Connection(Protocol):
     """Whole messages there and back; PeerError when the other side has gone."""
 
-    #: where the unit is, as in PeerStats.place
+    #: where the unit is, as in ParticipantStats.place
     place: str
     #: number of the process that was started for the unit
     process: int | None
@@ -118,11 +118,11 @@ class ExternalUnit:
         self._ask(pack("load", state=data["state"]), "load", Ready, self._timeout_s)
         self._steps = int(data["steps"])
 
-    def stop(self) -> PeerStats:
+    def stop(self) -> ParticipantStats:
         """Say goodbye, end what was started."""
         counts: dict[str, Any] = {"steps": self._steps}
         if not self._open:
-            return PeerStats(self.place, told=counts)
+            return ParticipantStats(self.place, reported=counts)
         self._open = False
         try:
             counts.update(self._ask(pack("stop", reason="the run is over"), "stop", Bye, STOP_S).counts)
@@ -133,7 +133,7 @@ class ExternalUnit:
         if self._check is not None and self._check.undeclared:
             counts["undeclared"] = self._check.undeclared
         status = self._connection.close()
-        return PeerStats.of(self.place, counts, status)
+        return ParticipantStats.of(self.place, counts, status)
 
     def _ask(self, message: bytes, what: str, wanted: type[A], timeout_s: float) -> A:
         started = time.monotonic()

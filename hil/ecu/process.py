@@ -70,8 +70,8 @@ def serve(
             skipped += max(0, behind - 1) if behind > 1 else 0
             index += max(1, behind)
     finally:
-        told = unit.stop()
-    return {**told.counts(), "lateness": asdict(lateness.report()), "skipped": skipped, "send_errors": send_errors}
+        reported = unit.stop()
+    return {**reported.counts(), "lateness": asdict(lateness.report()), "skipped": skipped, "send_errors": send_errors}
 
 
 def _give(slot: LatestSlot, actuators: Sequence[float], name: str) -> None:

@@ -23,7 +23,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanDatabase, bus_id
 from torqueloop.hil.can.recorded import RESOLUTION_S, Protector, RecordedBus
 from torqueloop.hil.common.config_file import ConfigTable, read_table
-from torqueloop.hil.ecu.control_unit import Bus, EcuInputs, EcuOutputs, EcuSetup, Frame, PeerStats
+from torqueloop.hil.ecu.control_unit import Bus, EcuInputs, EcuOutputs, EcuSetup, Frame, ParticipantStats
 
 #: so often the first frame is sent while nobody is heard [s]: seldom enough that hardly one falls between the rig's
 #: first tick and its first frame
@@ -111,16 +111,16 @@ class RecordedUnit:
             self._next = next(self._frames, None)
             self.sent += 1
 
-    def stop(self) -> PeerStats:
+    def stop(self) -> ParticipantStats:
         """Frames sent, whether the log has more, by how much a frame was moved to the grid at most."""
-        told: dict[str, Any] = {
+        reported: dict[str, Any] = {
             "frames": self.sent,
             "log_ended": self._next is None,
             "moved_us_max": 1e6 * self._moved_s,
         }
         if self._protector is not None:
-            told |= {"protected": self._protector.done, "left_as_recorded": self._protector.left}
-        return PeerStats(told=told)
+            reported |= {"protected": self._protector.done, "left_as_recorded": self._protector.left}
+        return ParticipantStats(reported=reported)
 
 
 def _ids_of(bus: Bus) -> Callable[[int], bool]:

@@ -23,7 +23,7 @@ from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup
 from torqueloop.hil.ecu.declared_frames import FrameCheck
 from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted, read_options
 from torqueloop.hil.link.endpoints import PeerError
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats
 
 #: TORQUELOOP_ECU_ABI
 ABI = 1
@@ -252,12 +252,12 @@ class LibraryUnit:
         self._actuators[:] = [float(x) for x in data["actuators"]]
         self.steps, self.sent = int(data["steps"]), int(data["sent"])
 
-    def stop(self) -> PeerStats:
+    def stop(self) -> ParticipantStats:
         """Free the unit; the library stays loaded."""
         if self._library is not None and self._unit:
             self._library.tl_ecu_fini(self._unit)
         self._unit = None
-        return PeerStats("in process", told={"steps": self.steps, "frames": self.sent},
+        return ParticipantStats("in process", reported={"steps": self.steps, "frames": self.sent},
                          undeclared=dict(self._check.undeclared))  # fmt: skip
 
 

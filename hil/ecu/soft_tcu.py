@@ -29,7 +29,7 @@ from torqueloop.hil.ecu.interface_tables import load_interface
 from torqueloop.hil.ecu.shift import RPM, Measured
 from torqueloop.hil.ecu.strategy import Commands, Transmission
 from torqueloop.hil.ecu.tcu_tables import TcuConfig, load_tcu_config
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats
 
 #: [Pa per bar]
 BAR = 1e5
@@ -182,9 +182,9 @@ class SoftTcu:
         if self.maker is not None:
             self.maker.load(data["maker"])
 
-    def stop(self) -> PeerStats:
+    def stop(self) -> ParticipantStats:
         """Counts for the report."""
-        return PeerStats.of("in process", self.stats())
+        return ParticipantStats.of("in process", self.stats())
 
     # --- in
     def _receive(self, t_s: float, frame: Frame) -> None:

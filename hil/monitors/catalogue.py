@@ -46,7 +46,7 @@ class Monitor:
 
 
 #: failures of the elements: what the car does then is their consequence
-_ELEMENTS = ("direction", "no_gear", "tie_up", "slip", "no_drive", "told_speed", "told_pedal", "overload")
+_ELEMENTS = ("direction", "no_gear", "tie_up", "slip", "no_drive", "reported_speed", "reported_pedal", "overload")
 #: and what else the drive lacks once the gears are wrong
 _GEARS = (*_ELEMENTS, "engine_speed", "other_gear", "skipped", "hunting", "flare", "park", "unanswered", "late_answer",
           "interrupted")  # fmt: skip
@@ -56,7 +56,7 @@ MONITORS: tuple[Monitor, ...] = (
         "direction", "speed of the car while the closed gear drives against the lever's direction", "m/s", 0.5, 0.1,
         "walking pace is 1.4 m/s: a car that rolls on a hill in the right gear is not counted",
         "In {lever} {motion} from {first} s on: {closed} {are} closed, which is {closed_gear}.",
-        ("told_speed",),
+        ("reported_speed",),
     ),
     Monitor(
         "neutral", "a gear is closed in P or N", "1", 0.5, 0.5,
@@ -76,13 +76,13 @@ MONITORS: tuple[Monitor, ...] = (
         "uncomfortable); the limit is three times this, because the driveline oscillates",
         "{closed} work against each other at {first} s ({shift}): the car decelerates by {worst} m/s² more than the "
         "engine's torque explains.",
-        ("direction", "no_gear", "told_speed", "interrupted"),
+        ("direction", "no_gear", "reported_speed", "interrupted"),
     ),
     Monitor(
         "no_gear", "closed elements have a ratio that is no gear", "1", 0.5, 1.0,
         "elements overlap for at most 0.7 s in a shift",
         "In {lever} {closed} {are} closed from {first} s on, which is no gear of {gearbox}.",
-        ("tie_up", "told_speed", "late_answer", "unanswered"),
+        ("tie_up", "reported_speed", "late_answer", "unanswered"),
     ),
     Monitor(
         "flare", "turbine speed above the speeds that both gears give", "rad/s", 60.0, 0.05,
@@ -96,7 +96,7 @@ MONITORS: tuple[Monitor, ...] = (
         "the hysteresis between upshift and downshift lines allows at most one return",
         "The gears hunt: at {first} s gear {gear} is engaged once more, for the third time within seconds, with lever "
         "and pedals at rest.",
-        ("direction", "no_gear", "told_speed"),
+        ("direction", "no_gear", "reported_speed"),
     ),
     Monitor(
         "shift_time", "time under power without a gear", "s", 1.5, 0.0,
@@ -107,7 +107,7 @@ MONITORS: tuple[Monitor, ...] = (
     Monitor(
         "other_gear", "difference between the gear that the control unit reports and the engaged gear", "1", 0.5, 0.5,
         "the comparison begins 1.5 s after the last change",
-        "From {first} s on, the control unit reports {told}, but {gear} is engaged ({closed} {are} closed).",
+        "From {first} s on, the control unit reports {reported}, but {gear} is engaged ({closed} {are} closed).",
         _ELEMENTS,
     ),
     Monitor(
@@ -121,7 +121,7 @@ MONITORS: tuple[Monitor, ...] = (
         "ratios are rigid, and 5 rad/s allow for the twist of shafts; the comparison begins 1.5 s after the last "
         "change of an element",
         "Gear {closed_gear} slips from {first} s on: {closed} {are} closed and do not hold ({worst} rad/s{slipping}).",
-        ("direction", "no_gear", "tie_up", "told_speed", "overload"),
+        ("direction", "no_gear", "tie_up", "reported_speed", "overload"),
     ),
     Monitor(
         "no_drive", "time without a driven car although lever and pedal request it", "s", 3.0, 0.0,
@@ -129,13 +129,13 @@ MONITORS: tuple[Monitor, ...] = (
         "engine turns above 0.3 of its limit that did so before the lever was moved, or while the car rolled the other "
         "way",
         "In {lever} the car is not driven from {since} s on although the pedal requests it: {closed_all}.",
-        ("direction", "tie_up", "no_gear", "slip", "told_speed"),
+        ("direction", "tie_up", "no_gear", "slip", "reported_speed"),
     ),
     Monitor(
         "engine_speed", "engine above the speed at which its full-load torque ends", "rad/s", 5.0, 0.1,
         "the governor of the engine file has an overshoot of 50 1/min",
         "The engine is turned {worst} rad/s beyond its limit of {engine_max} 1/min at {first} s, in {gear_name}.",
-        ("direction", "no_gear", "slip", "no_drive", "told_speed"),
+        ("direction", "no_gear", "slip", "no_drive", "reported_speed"),
     ),
     Monitor(
         "stall", "engine below half of its idle speed, after it has run", "rad/s", 0.0, 0.3,
@@ -166,15 +166,15 @@ MONITORS: tuple[Monitor, ...] = (
         "torque request before the acknowledge, for the second time in a row.",
     ),
     Monitor(
-        "told_speed", "difference between a sent speed and the true one, beyond 5 %", "rad/s", 8.0, 0.5,
+        "reported_speed", "difference between a sent speed and the true one, beyond 5 %", "rad/s", 8.0, 0.5,
         "the resolution of the messages, and the change of speed within one cycle",
         "From {first} s on, the rig sends the control unit a speed that differs from the true one by {worst} rad/s: "
         "{pairs}.",
     ),
     # ---- from the recording alone
     Monitor(
-        "told_pedal", "difference between the driver's pedal and the one that control unit or engine receive", "1", 0.1,
-        0.5,
+        "reported_pedal", "difference between the driver's pedal and the one that control unit or engine receive", "1",
+        0.1, 0.5,
         "the resolution of the messages is 1 %, and a pedal that is pressed within a second moves 10 % in a cycle",
         "{text}",
         online=False,
@@ -182,7 +182,7 @@ MONITORS: tuple[Monitor, ...] = (
     Monitor(
         "overload", "torque that a gear needs of an element, over its capacity at its highest pressure", "1", 1.0, 0.0,
         "statics of the gear with the turbine torque, mean over 0.1 s; no pressure that a control unit can command "
-        "gives more", "{text}", ("direction", "tie_up", "told_speed"), online=False,
+        "gives more", "{text}", ("direction", "tie_up", "reported_speed"), online=False,
     ),
     Monitor(
         "schedule", "shifts that the shift lines do not require, and shifts that are overdue", "1", 0.0, 0.0,

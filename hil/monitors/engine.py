@@ -23,7 +23,7 @@ def read_signals(spec: MonitorSpec) -> list[str]:
     if not spec.gearbox.gears or not {"w_in", "w_out"} <= spec.signals.keys():
         return []
     capacities = [f"{e.name}.capacity" for e in spec.gearbox.elements]
-    speeds = [name for p in spec.pairs for name in (p.told, p.source)]
+    speeds = [name for p in spec.pairs for name in (p.reported, p.source)]
     return list(dict.fromkeys([*spec.signals.values(), *capacities, *speeds]))
 
 
@@ -40,6 +40,6 @@ def make_monitors(spec: MonitorSpec, slot: Callable[[str], int], n_sig: int, fir
     )  # fmt: skip
     made.set_closed(box.closed_as, box.overruns)
     made.set_car(box.mass_kg, box.idle_radps, box.engine_max_radps, GEAR_S, SETTLE_S)
-    pairs = [(slot(p.told), slot(p.source), p.low, p.high) for p in spec.pairs]
-    made.set_unit(spec.told, spec.asked, pairs, spec.answer_s)
+    pairs = [(slot(p.reported), slot(p.source), p.low, p.high) for p in spec.pairs]
+    made.set_unit(spec.reported, spec.asked, pairs, spec.answer_s)
     return made

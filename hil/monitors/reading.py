@@ -37,7 +37,7 @@ class Finding:
     gear: int = 0
     last: int = 0
     asked: float = kernel.UNKNOWN
-    told: float = kernel.UNKNOWN
+    reported: float = kernel.UNKNOWN
     lever: float = 3.0
 
 
@@ -78,5 +78,5 @@ def _without(spec: MonitorSpec, there: dict[str, Array]) -> MonitorSpec:
     """The same without signals that were not recorded."""
     return replace(
         spec, signals={fact: name for fact, name in spec.signals.items() if name in there},
-        pairs=[p for p in spec.pairs if p.told in there and p.source in there],
+        pairs=[p for p in spec.pairs if p.reported in there and p.source in there],
     )  # fmt: skip

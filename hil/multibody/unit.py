@@ -23,7 +23,7 @@ from pydantic import Field
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, UnknownNameError, did_you_mean
 from torqueloop.core.multibody.integrate import Stepper
 from torqueloop.hil.common.config_file import ConfigTable, read_table
-from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup, PeerStats
+from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup, ParticipantStats
 from torqueloop.hil.multibody.build import BuiltFile, load_tree
 from torqueloop.hil.multibody.outputs import instant, readers
 
@@ -79,9 +79,9 @@ class TreeUnit:
         for name, signal in self._built.told.items():
             signal.t0, signal.y0, signal.t1, signal.y1 = map(float, data["told"][name])
 
-    def stop(self) -> PeerStats:
+    def stop(self) -> ParticipantStats:
         """Counts for the report."""
-        return PeerStats(told={"exchanges": self.exchanges})
+        return ParticipantStats(reported={"exchanges": self.exchanges})
 
 
 def make(setup: EcuSetup) -> TreeUnit:

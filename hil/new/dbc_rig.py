@@ -206,7 +206,7 @@ def _bind_inputs(made: Draft, messages: list[Any], model: CompiledModel) -> None
         for signal in message.signals:
             name, unit = f"{message.name}.{signal.name}", si_unit(signal.unit)
             if gear_words(signal.choices or {}):
-                if made.monitors.setdefault("asked" if is_wanted(signal.name) else "told", name) == name:
+                if made.monitors.setdefault("asked" if is_wanted(signal.name) else "reported", name) == name:
                     used.add(name)
             if unit is None or unit.symbol not in ("Pa", "A"):
                 continue
@@ -339,7 +339,7 @@ def rig_from_database(name: str, powertrain: str, vehicle: str, database: str, m
 
 
 def _driver(made: Draft) -> list[str]:
-    """A first drive: brake off in D and 40 % of the pedal; at standstill where no lever is told. It begins in P, so
+    """A first drive: brake off in D and 40 % of the pedal; at standstill where no lever is reported. It begins in P, so
     that what holds the park lock moves."""
     sources = {*made.outputs.values(), *(signal for signal, _ in made.words.values())}
     if "driver.lever" not in sources:

@@ -191,7 +191,7 @@ def hold_cpu_latency(root: Path = ROOT) -> Measure:
 
 
 def freeze_gc() -> Measure:
-    """No garbage collection in any thread meanwhile: it holds the GIL for milliseconds, and peers wait for that."""
+    """No garbage collection in any thread meanwhile: it holds the GIL for milliseconds, and participants wait."""
     was = gc.isenabled()
     gc.collect()
     gc.freeze()

@@ -82,8 +82,8 @@ def load_run(path: Path | str) -> Run:
     run.modes, run.modes_source = _modes(path, signals, incomplete)
     if not run.info.over:
         incomplete.insert(0, _how_it_ended(run, info is not None))
-    told = run.stats.first_fault
-    run.first_fault = read_first_fault(path, told.path if told is not None else None)
+    reported = run.stats.first_fault
+    run.first_fault = read_first_fault(path, reported.path if reported is not None else None)
     run.gears = _gears(path / "config")
     return run
 
@@ -108,11 +108,11 @@ def _signals(path: Path) -> tuple[Signals | None, list[str]]:
 
 def _streams(path: Path, info: RunInfo, signals: Signals | None) -> list[str]:
     """What is missing of all streams, and damaged of those beside the signals: all checksums, all bytes written."""
-    told = info.stats.recording if info.stats is not None else {}
+    reported = info.stats.recording if info.stats is not None else {}
     found = []
-    streams = [name for name in told if name.partition(".")[2] not in (*FORMS, *BUS_FORMS)]
+    streams = [name for name in reported if name.partition(".")[2] not in (*FORMS, *BUS_FORMS)]
     for name in dict.fromkeys([*streams, *(n for n in OTHER_STREAMS if os.path.exists(path / n))]):
-        stats = told.get(name)
+        stats = reported.get(name)
         try:
             if name == SIGNALS and signals is not None:
                 closed, chunks = signals.closed, signals.chunks

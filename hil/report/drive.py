@@ -85,12 +85,12 @@ def drive_of(spec: MonitorSpec, signals: Signals, stats: RunStats, bands: Sequen
     bands = [replace(b, end_s=min(b.end_s, end_s)) for b in bands if b.begin_s <= end_s]
     shifts, quality = [s for s in shifts if s.end_s <= end_s], [q for q in quality if q.end_s <= end_s]
 
-    def told(fact: str) -> Array | None:
+    def reported(fact: str) -> Array | None:
         return column(signals, spec.signals[fact]) if fact in spec.signals else None
 
     return Drive(
         t, input_speed(signals), column(signals, "out.w"), column(signals, "car.v"), acceleration(signals),
-        told("pedal"), told("brake"), told("lever"), bands, shifts, quality, ratios, stats,
+        reported("pedal"), reported("brake"), reported("lever"), bands, shifts, quality, ratios, stats,
         lambda name: column(signals, name, name.partition(".")[2]),  # a bus in front, where it is not needed
         cut_short=len(t) > 0 and float(t[-1]) < spec.duration_s - 1.5 * signals.tick_s,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
     schedule, reaches         engaged gears (w_in = i w_out, analysis.gear_bands) are those the shift lines ask for
     shift_length, shift_hard  from the old ratio to the new one; acceleration beyond the levels before and after
-    told_pedal                the pedal that is sent is the driver's
+    reported_pedal                the pedal that is sent is the driver's
     acceleration              within the grip of tyres
     heat ... overload         what elements bear: element_monitors.py
     actuator_still            actuators of control units that never move
@@ -120,8 +120,8 @@ def _way(spec: MonitorSpec, drive: Drive, shift: Shift, old: int, new: int) -> l
     """Gears from the old one to the new one: those between that the control unit has asked for meanwhile, each by its
     own shift; one whose free wheel is overrun has no ratio of its own."""
     asked, meant = drive.column(spec.signals.get("asked", "")), dict(spec.asked)
-    told = [] if asked is None else [int(meant.get(x, 0.0)) for *_, x in runs_of(asked[_around(drive, shift)])]
-    way = [old, *(g for g in told if min(old, new) < g < max(old, new)), new]
+    reported = [] if asked is None else [int(meant.get(x, 0.0)) for *_, x in runs_of(asked[_around(drive, shift)])]
+    way = [old, *(g for g in reported if min(old, new) < g < max(old, new)), new]
     return [g for k, g in enumerate(way) if k == 0 or g != way[k - 1]]
 
 
@@ -218,20 +218,20 @@ def _without_gear(drive: Drive, begin_s: float, end_s: float) -> float:
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-def told_pedal(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
+def reported_pedal(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
     """Control unit and engine get the pedal of the driver."""
     worst, failed = -1.0, []
-    for told, source in spec.pedals:
-        sent, pedal = drive.column(told), drive.column(source)
+    for reported, source in spec.pedals:
+        sent, pedal = drive.column(reported), drive.column(source)
         if sent is None or pedal is None or not len(sent):
             continue
         beyond = np.abs(sent - pedal)
         worst = max(worst, float(beyond.max()))
         for a, b, over in runs_of(beyond > limit):
-            if over and drive.t[b - 1] - drive.t[a] > BY_NAME["told_pedal"].hold_s:
+            if over and drive.t[b - 1] - drive.t[a] > BY_NAME["reported_pedal"].hold_s:
                 k = a + int(np.argmax(beyond[a:b]))
-                to = "engine" if told.startswith("input.") else "control unit"
-                failed.append((float(drive.t[a]), to, f"{told} {sent[k]:.0%}, {source} {pedal[k]:.0%}"))
+                to = "engine" if reported.startswith("input.") else "control unit"
+                failed.append((float(drive.t[a]), to, f"{reported} {sent[k]:.0%}, {source} {pedal[k]:.0%}"))
                 break
     if worst < 0.0:
         return None
@@ -395,7 +395,7 @@ def no_fallbacks(spec: MonitorSpec, drive: Drive, limit: float) -> Seen | None:
 
 #: by the name of the monitor
 JUDGES: dict[str, Callable[[MonitorSpec, Drive, float], Seen | None]] = {
-    "told_pedal": told_pedal,
+    "reported_pedal": reported_pedal,
     "schedule": schedule,
     "reaches": reaches,
     "shift_length": shift_length,

@@ -30,7 +30,7 @@ class FirstFaultShown:
     """Content of the section."""
 
     #: the cause in words
-    told: str
+    cause: str
     ticks: int = 0
     begin: int = 0
     end: int = 0

@@ -92,7 +92,7 @@ def render(report: Report) -> str:
         buses=[_bus(bus_title(name, stats), bus) for name, bus in stats.buses.items()],
         limited=stats.outputs_limited,
         vehicles=[(name, simple(vehicle)) for name, vehicle in stats.vehicles.items()],
-        peers=[(name, _flat(plain(peer))) for name, peer in stats.peers.items()],
+        participants=[(name, _flat(plain(peer))) for name, peer in stats.participants.items()],
         solver=simple(stats.solver) if stats.solver is not None else {},
         recording={
             "head": ("stream", *STREAM_COLUMNS),
@@ -161,7 +161,7 @@ def _tiles(report: Report) -> list[Tile]:
         tiles.append(Tile("ticks", number(clock.ticks), below + (f", {number(factor)} × real time" if factor else "")))
     else:
         of = f"of {number(clock.ticks)}"
-        tiles.append(Tile("ticks missed", number(clock.missed), _slip(report), of, bool(clock.missed)))
+        tiles.append(Tile("ticks missed", number(clock.missed), _lost(report), of, bool(clock.missed)))
         if clock.wake_lateness_us is not None:
             worst = f"max {number(clock.wake_lateness_us.max)} µs"
             tiles.append(Tile("wake lateness p99", number(clock.wake_lateness_us.p99), worst, "µs"))
@@ -179,11 +179,11 @@ def _tiles(report: Report) -> list[Tile]:
     return tiles
 
 
-def _slip(report: Report) -> str:
+def _lost(report: Report) -> str:
     clock = report.stats.clock
     words = [f"{number(clock.overruns)} overruns"] if clock.overruns is not None else []
-    if clock.slip_s is not None:
-        words.append(f"slip {clock.slip_s:g} s")
+    if clock.lost_time_s is not None:
+        words.append(f"{clock.lost_time_s:g} s lost")
     return " · ".join(words)
 
 

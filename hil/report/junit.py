@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: metrics that every suite of a report carries as properties
 PROPERTIES = (
-    "clock", "policy", "ticks", "missed", "overruns", "slip_s", "lateness_p99_us", "lateness_p999_us",
+    "clock", "policy", "ticks", "missed", "overruns", "lost_time_s", "lateness_p99_us", "lateness_p999_us",
     "lateness_max_us", "compute_p99_us", "compute_max_us", "margin_min_us", "minor_faults", "major_faults",
     "involuntary_switches", "hash",
 )  # fmt: skip

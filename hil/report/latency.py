@@ -18,7 +18,7 @@ COUNTS = {
     "dropped": "dropped",
     "overruns": "overruns",
     "overruns_in_row_max": "overruns in a row",
-    "slip_s": "slip s",
+    "lost_time_s": "lost s",
     "margin_min_us": "smallest margin µs",
     "minor_faults": "minor page faults",
     "major_faults": "major page faults",

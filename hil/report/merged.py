@@ -31,7 +31,7 @@ SomeTiming = TypeVar("SomeTiming", bound=Timing)
 
 TIMES = ("wake_lateness_us", "compute_us")
 SUMS = (
-    "ticks", "missed", "late_started", "dropped", "overruns", "slip_s", "minor_faults", "major_faults",
+    "ticks", "missed", "late_started", "dropped", "overruns", "lost_time_s", "minor_faults", "major_faults",
     "voluntary_switches", "involuntary_switches",
 )  # fmt: skip
 #: how the clock was set: shown where it is the same in all runs
@@ -40,7 +40,7 @@ SETTINGS = ("policy", "max_catch_up", "grace_s", "spin_us")
 SAME = ("rig", "tick_s", "clock")
 WORST = 32
 COLUMNS = {
-    "ticks": "ticks", "missed": "missed", "slip_s": "slip s", "lateness_p99_us": "lateness p99 µs",
+    "ticks": "ticks", "missed": "missed", "lost_time_s": "lost s", "lateness_p99_us": "lateness p99 µs",
     "lateness_p999_us": "p99.9 µs", "lateness_max_us": "max µs", "compute_p99_us": "compute p99 µs",
     "compute_max_us": "max µs", "major_faults": "major faults", "involuntary_switches": "taken off",
 }  # fmt: skip

@@ -126,7 +126,7 @@ def _bus(bus: BusStats) -> dict[str, Any]:
         values = [getattr(message, name) for message in bus.rx.values()]
         if not isinstance(getattr(RxMessage(), name), bool):
             flat[f"rx_{name}"] = max(values, default=0) if name in INSTANTS else sum(values)
-    flat["stolen_ids"] = bus.stolen_ids
+    flat["foreign_frames"] = bus.foreign_frames
     return flat
 
 
@@ -226,7 +226,7 @@ def _nothing(kind: type) -> dict[str, Any]:
     """The metrics of a link that is not there."""
     flat = _flatten_fields(None, kind, "")
     if kind is BusStats:
-        flat.update({f"rx_{name}": None for name, _, _ in _fields(RxMessage)} | {"stolen_ids": None})
+        flat.update({f"rx_{name}": None for name, _, _ in _fields(RxMessage)} | {"foreign_frames": None})
     return flat
 
 

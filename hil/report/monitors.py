@@ -56,7 +56,7 @@ class GearStrip:
     """Gears over time: asked for, said to be engaged, engaged by the speeds; numbers, -1: reverse, 0: none."""
 
     asked: list[Band]
-    told: list[Band]
+    reported: list[Band]
     true: list[Band]
 
 
@@ -143,13 +143,13 @@ class _Words:
         closed, are = "+".join(names) or "no element", "are" if len(names) > 1 else "is"
         gear_name = "gear " + _gear(f.gear) if f.gear else "neutral"
         what = box.gears[closed_as].name.partition("_")[0] if closed_as >= 0 else "no gear"
-        said = _gear(f.told if f.told != UNKNOWN else f.asked)
+        said = _gear(f.reported if f.reported != UNKNOWN else f.asked)
         before, after = _gear(f.last), _gear(f.asked) if f.asked not in (UNKNOWN, f.last) else ""
         text = m.sentence.format(
             lever=lever, motion=self._motion(f, lever), gearbox=box.name,
             first=f"{(f.first + 1) * tick:.2f}", since=f"{self.since(m, f):.2f}", worst=f"{f.worst:.3g}", closed=closed,
             are=are, closed_gear=what, gear=_gear(f.gear), gear_name=gear_name, asked=_gear(f.asked), last=before,
-            told=said, shift=f"the shift {before}→{after}" if after else f"after gear {before}",
+            reported=said, shift=f"the shift {before}→{after}" if after else f"after gear {before}",
             engine_max=f"{box.engine_max_radps * RPM:.0f}", slipping=self._slipping(f, names),
             closed_all=self._closed_all(f, f"{closed} {are} closed", names, closed_as), pairs=self._pairs(f),
         )  # fmt: skip
@@ -193,10 +193,10 @@ class _Words:
         k = int(np.searchsorted(self.signals.tick, f.worst_tick))
         said = []
         for pair in self.spec.pairs:
-            told, source = pair.told, pair.source
-            a, b = column(self.signals, told, told.partition(".")[2]), column(self.signals, source)
+            reported, source = pair.reported, pair.source
+            a, b = column(self.signals, reported, reported.partition(".")[2]), column(self.signals, source)
             if a is not None and b is not None and k < len(a) and abs(a[k] - b[k]) > 0.05 * abs(b[k]) + 1.0:
-                said.append(f"{told} {a[k] * RPM:.0f} 1/min, {source} {b[k] * RPM:.0f} 1/min")
+                said.append(f"{reported} {a[k] * RPM:.0f} 1/min, {source} {b[k] * RPM:.0f} 1/min")
         return ", ".join(said)
 
 
@@ -219,9 +219,9 @@ def _strip(spec: MonitorSpec, signals: Signals, reading: Reading | None,
         return [Band(float(t[a]), float(t[b - 1]), _gear(v if meaning is None else meaning.get(float(v), UNKNOWN)))
                 for a, b, v in runs_of(values)]  # fmt: skip
 
-    said = {fact: recorded(spec.signals[fact]) if fact in spec.signals else None for fact in ("asked", "told")}
+    said = {fact: recorded(spec.signals[fact]) if fact in spec.signals else None for fact in ("asked", "reported")}
     true = bands(reading.gears if reading is not None else None)
-    return GearStrip(bands(said["asked"], spec.asked), bands(said["told"], spec.told), true)
+    return GearStrip(bands(said["asked"], spec.asked), bands(said["reported"], spec.reported), true)
 
 
 def summary(verdicts: Sequence[MonitorVerdict], strip: GearStrip, shifts: int, distance_m: float | None) -> str:

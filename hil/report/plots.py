@@ -206,7 +206,7 @@ def states(modes: Sequence[ModeChange], signals: Signals | None) -> Figure | Non
 def gear_strip(strip: GearStrip | None, shifts: Sequence[Shift], marks: Sequence[Mark]) -> Figure | None:
     """Gears that are requested, reported and engaged over time, with the shifts and what was out of order; None: there
     is nothing of it."""
-    rows = [] if strip is None else [("asked", strip.asked), ("told", strip.told), ("engaged", strip.true)]
+    rows = [] if strip is None else [("asked", strip.asked), ("reported", strip.reported), ("engaged", strip.true)]
     made: list[tuple[str, list[Span]]] = []
     for name, bands in rows:
         row = [Span(b.begin_s, b.end_s, _gear_role(str(b.value)), str(b.value)) for b in bands if b.value != "nothing"]

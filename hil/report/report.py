@@ -24,7 +24,7 @@ from torqueloop.hil.results.run import WITHHELD_S, RunStats
 COMMAND_LINE = "command line"
 
 #: beginnings of the metrics that show how the machine ran the loop
-TIME_METRICS = ("missed", "overruns", "lateness", "compute", "slip_s", "margin")
+TIME_METRICS = ("missed", "overruns", "lateness", "compute", "lost_time_s", "margin")
 OF_MACHINE = (*TIME_METRICS, "wake_lateness", "late_started", "dropped", "real_time_factor", "safe_state")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from torqueloop.hil.report.collect import OTHER_STREAMS, SIGNALS, Run
 from torqueloop.hil.report.energy import EnergyBalance
-from torqueloop.hil.results.links import BusStats, PeerStats, VehicleStats
+from torqueloop.hil.results.links import BusStats, ParticipantStats, VehicleStats
 from torqueloop.hil.results.run import RunStats
 
 #: The energy balance must close to this part of the energy turned over. [1]
@@ -46,16 +46,16 @@ def check_run(run: Run, stats: RunStats, metrics: Mapping[str, Any], energy: Ene
     for name, bus in stats.buses.items():
         found += _bus(f" on {name}" if len(stats.buses) > 1 else "", bus)
     found += [_vehicle(name, v) for name, v in stats.vehicles.items() if v.link is not None]
-    found += [_peer(name, peer, bool(stats.faults)) for name, peer in stats.peers.items()]
-    found += [_undeclared(name, peer) for name, peer in stats.peers.items() if peer.undeclared]
+    found += [_peer(name, peer, bool(stats.faults)) for name, peer in stats.participants.items()]
+    found += [_undeclared(name, peer) for name, peer in stats.participants.items() if peer.undeclared]
     if energy is not None:
         closes = abs(energy.residual_rel) <= ENERGY_RESIDUAL_MAX
         text = f"residual {energy.residual_rel:.2e} of the energy turned over"
         fails = not abs(energy.residual_rel) <= ENERGY_OPEN_MAX
         found.append(Check("energy balance closes", closes, text, counts=fails))
     if run.info.clock == "real" and stats.clock.missed is not None:
-        missed, slip_s = stats.clock.missed, stats.clock.slip_s or 0.0
-        text = f"{missed} of {stats.clock.ticks} missed, simulated time slipped by {slip_s:g} s" if missed else ""
+        missed, lost_time_s = stats.clock.missed, stats.clock.lost_time_s or 0.0
+        text = f"{missed} of {stats.clock.ticks} missed, {lost_time_s:g} s of simulated time lost" if missed else ""
         found.append(Check("every tick on time", not missed, text, counts=False))
     found.append(Check("real time not degraded", not stats.degraded, "; ".join(stats.degraded), counts=False))
     return found
@@ -105,7 +105,7 @@ def _frames(run: Run) -> list[Check]:
     buses = run.stats.buses.values()
     least = sum(bus.rx_frames + bus.tx_frames for bus in buses)
     # the socket's own: they are in the log, and in no signal
-    most = least + sum(bus.native.error_frames + bus.native.stolen_ids for bus in buses if bus.native is not None)
+    most = least + sum(bus.native.error_frames + bus.native.foreign_frames for bus in buses if bus.native is not None)
     wrong = [f"{name}: {n} of {least}" for name, n in logs.items() if n is not None and not least <= n <= most]
     return [Check("all frames of the buses recorded", not wrong, "; ".join(wrong))]
 
@@ -123,11 +123,13 @@ def _bus(where: str, bus: BusStats) -> list[Check]:
     """Others on the bus that send what is ours, and frames that were lost or refused."""
     found = []
     if bus.gateway is not None or bus.native is not None:
-        stolen = bus.stolen_ids
-        text = f"{stolen} frames of another sender, first {bus.stolen}: is a second rig on this bus?" if stolen else ""
-        if bus.unheard and not stolen:
+        foreign = bus.foreign_frames
+        text = (
+            f"{foreign} frames of another sender, first {bus.foreign}: is a second rig on this bus?" if foreign else ""
+        )
+        if bus.unheard and not foreign:
             text = f"not received: {bus.unheard}"
-        found.append(Check(f"nobody else sends our CAN messages{where}", not stolen, text))
+        found.append(Check(f"nobody else sends our CAN messages{where}", not foreign, text))
     lost = {"rx_ring_dropped": bus.rx_ring_dropped, "tx_dropped": bus.tx_dropped}
     if bus.gateway is not None:
         g = bus.gateway
@@ -167,13 +169,13 @@ def _vehicle(name: str, vehicle: VehicleStats) -> Check:
     return Check(f"no answer of the {name} lost", not total, text, _is_loss(total, link.accepted + total), True)
 
 
-def _undeclared(name: str, peer: PeerStats) -> Check:
+def _undeclared(name: str, peer: ParticipantStats) -> Check:
     """Frames of a control unit that its database does not have: the rig sends them and does not decode them."""
     text = f"{_words(peer.undeclared)}: add them to the database if they matter" if peer.undeclared else ""
     return Check(f"{name} sends only frames of its database", not text, text, counts=False)
 
 
-def _peer(name: str, peer: PeerStats, faults: bool) -> Check:
+def _peer(name: str, peer: ParticipantStats, faults: bool) -> Check:
     """Messages of the rig that the participant reports as lost or refused; injected faults may be the reason."""
     status = f"ended with status {peer.exit_status}" if peer.exit_status else ""
     text = "; ".join(filter(None, [_words(peer.losses), status]))

@@ -52,7 +52,7 @@ class Grace:
     late_started: int = 0
     dropped: int = 0
     overruns: int = 0
-    slip_s: float = 0.0
+    lost_time_s: float = 0.0
     lateness_max_us: float = 0.0
     compute_max_us: float = 0.0
     minor_faults: int = 0
@@ -111,7 +111,7 @@ class ClockStats:
     missed_ratio: float | None = None
     overruns: int | None = None
     overruns_in_row_max: int | None = None
-    slip_s: float | None = None
+    lost_time_s: float | None = None
     margin_min_us: float | None = None
     minor_faults: int | None = None
     major_faults: int | None = None

@@ -20,10 +20,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.reading import read_json
+from torqueloop.core.describe.renamed import RESULTS, keys_in
 from torqueloop.hil.results.run import RunInfo
 
-#: of run.json and report.json. 1: untyped, until version 0.1.0 of torqueloop; 2: the tree of `results.run`
-VERSION = 2
+#: of run.json and report.json. 1: untyped, until version 0.1.0 of torqueloop; 2: the tree of `results.run` with the
+#: names of `core/describe/renamed.py`; 3: with today's
+VERSION = 3
 RUN_FILE = "run.json"
 
 Kind = TypeVar("Kind")
@@ -115,6 +117,8 @@ def parse(kind: type[Kind], value: Any, source: str) -> Kind:
     if not isinstance(value, dict):
         raise ResultError(f"{source}: not a table")
     found = value.get("format", 1)
+    if found == 2:
+        value, found = keys_in(value, RESULTS), VERSION
     if found != VERSION:
         older = isinstance(found, int) and found < VERSION
         remedy = "read it with the version of torqueloop that made it" if older else "a newer torqueloop made it"

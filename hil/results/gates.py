@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError, UnknownNameError
+from torqueloop.core.describe.renamed import metrics_in
 from torqueloop.hil.common.expression import Node, bound, parse, parts, scale_of_key, value_of
 
 
@@ -61,7 +62,7 @@ def parse_gates(text: str | Iterable[str] | Mapping[str, str], file: str = "", t
     else:
         named = list(text.items()) if isinstance(text, Mapping) else [("", one) for one in text]
     found = []
-    for name, one in named:
+    for name, one in ((name, metrics_in(one)) for name, one in named):
         try:
             roots = [bound(one, root, scale_of_key) for root in parse(one, "gates")]
         except ConfigError as error:

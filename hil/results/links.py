@@ -3,6 +3,7 @@ on, unless said otherwise; SI units, times in the unit of their name."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,7 +66,7 @@ class GatewayStats:
     tx_failed: int = 0
     rx_failed: int = 0
     #: frames of others with an identifier of ours
-    stolen_ids: int = 0
+    foreign_frames: int = 0
     error_frames: int = 0
     remote_frames: int = 0
     own_echoes: int = 0
@@ -92,7 +93,7 @@ class NativeStats:
     rx_failed: int = 0
     malformed: int = 0
     remote_frames: int = 0
-    stolen_ids: int = 0
+    foreign_frames: int = 0
     tx_taken: int = 0
     tx_confirmed: int = 0
     #: not sent: queue of the interface full, socket full, interface down, any other error; tx_lost: all of them
@@ -169,7 +170,7 @@ class BusStats:
     #: the way in was full
     rx_ring_dropped: int = 0
     #: our message that somebody else has sent first, in words; empty: none
-    stolen: str = ""
+    foreign: str = ""
     #: senders that this bus does not hear, in words; empty: it hears all
     unheard: str = ""
     #: how it is reached: one of the two, or neither (virtual clock)
@@ -180,10 +181,10 @@ class BusStats:
     known: dict[str, KnownMessage] = field(default_factory=dict, metadata=NO_METRIC)
 
     @property
-    def stolen_ids(self) -> int:
+    def foreign_frames(self) -> int:
         """Frames of others with an identifier of ours."""
         found = self.native or self.gateway
-        return found.stolen_ids if found is not None else 0
+        return found.foreign_frames if found is not None else 0
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,7 @@ class LinkStats:
 
 
 @dataclass(frozen=True)
-class PeerStats:
+class ParticipantStats:
     """What a control unit, or the process of a vehicle model, reports at its end."""
 
     #: how it ran: "process", "in process", "outside"
@@ -277,24 +278,30 @@ class PeerStats:
     #: frames it sent that its database does not have: "0x7E8 on BUS" -> how many
     undeclared: dict[str, int] = field(default_factory=dict)
     #: its own counts, with its own names, for the reader of a report
-    told: dict[str, Any] = field(default_factory=dict, metadata=INLINE)
+    reported: dict[str, Any] = field(default_factory=dict, metadata=INLINE)
 
     @classmethod
-    def of(cls, place: str, told: Mapping[str, Any], exit_status: int | None = None) -> PeerStats:
+    def of(cls, place: str, reported: Mapping[str, Any], exit_status: int | None = None) -> ParticipantStats:
         """From the counts of a participant, as a process or another program sends them (`counts`). Its tables
         `refused` and `rejected` {reason: count} are its losses, and so is `losses`, with whole names; `undeclared` are
         frames that its database does not have."""
         losses: dict[str, int] = {}
         for key in ("refused", "rejected"):
-            losses.update({f"{key} ({why})": n for why, n in _numbers(told.get(key)).items()})
-        losses.update(_numbers(told.get("losses")))
-        rest = {key: value for key, value in told.items() if key not in ("losses", "undeclared")}
-        return cls(place, exit_status, None, losses, _numbers(told.get("undeclared")), rest)
+            losses.update({f"{key} ({why})": n for why, n in _numbers(reported.get(key)).items()})
+        losses.update(_numbers(reported.get("losses")))
+        rest = {key: value for key, value in reported.items() if key not in ("losses", "undeclared")}
+        return cls(place, exit_status, None, losses, _numbers(reported.get("undeclared")), rest)
 
     def counts(self) -> dict[str, Any]:
         """What the process of a participant sends to the rig: inverse of `of`."""
         tables = {"losses": self.losses, "undeclared": self.undeclared}
-        return {**self.told, **{name: dict(table) for name, table in tables.items() if table}}
+        return {**self.reported, **{name: dict(table) for name, table in tables.items() if table}}
+
+
+def PeerStats(*args: Any, told: Mapping[str, Any] | None = None, **more: Any) -> ParticipantStats:
+    """The former name of ParticipantStats, and `told` that of `reported`."""
+    warnings.warn("PeerStats(told=...) is called ParticipantStats(reported=...)", DeprecationWarning, stacklevel=2)
+    return ParticipantStats(*args, **(more if told is None else {**more, "reported": dict(told)}))
 
 
 def _numbers(table: Any) -> dict[str, int]:

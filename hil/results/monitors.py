@@ -81,10 +81,10 @@ class GearboxFacts:
 
 
 @dataclass(frozen=True)
-class ToldSpeed:
+class ReportedSpeed:
     """A speed that is sent to the control unit."""
 
-    told: str
+    reported: str
     #: signal it is made of
     source: str
     #: range of the message [rad/s]
@@ -100,9 +100,9 @@ class MonitorSpec:
     #: signal of each fact that there is (kernel FACTS)
     signals: dict[str, str] = field(default_factory=dict)
     #: (value of the signal, number of the gear) of what the control unit says and asks for
-    told: list[tuple[float, float]] = field(default_factory=list)
+    reported: list[tuple[float, float]] = field(default_factory=list)
     asked: list[tuple[float, float]] = field(default_factory=list)
-    pairs: list[ToldSpeed] = field(default_factory=list)
+    pairs: list[ReportedSpeed] = field(default_factory=list)
     #: (signal that is sent, its source) of pedals, 0..1
     pedals: list[tuple[str, str]] = field(default_factory=list)
     #: from one message that acknowledges torque requests to the next [s]

@@ -4,7 +4,7 @@
        └── RunStats ── ClockStats     ticks, deadlines, times
                 ├── BusStats ...      by name of the bus: messages, gateway or socket
                 ├── VehicleStats ...  by name of the vehicle
-                ├── PeerStats ...     by name: what control units and vehicles reported about themselves
+                ├── ParticipantStats ...     by name: what control units and vehicles reported about themselves
                 ├── SafeState, FirstFault, Fault ...
                 ├── SolverStats, EnergyStats
                 └── StreamStats ...   by name of the recorded stream
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torqueloop.hil.results.clock import INLINE, NO_METRIC, ClockStats
-from torqueloop.hil.results.links import BusStats, ControlStats, IoStats, PeerStats, TelemetryStats, VehicleStats
+from torqueloop.hil.results.links import BusStats, ControlStats, IoStats, ParticipantStats, TelemetryStats, VehicleStats
 from torqueloop.hil.results.monitors import MonitorSpec
 from torqueloop.hil.results.scenario import ScenarioInfo
 
@@ -158,7 +158,7 @@ class RunStats:
     #: by name; their metrics: `vehicle_...`, as those of the buses
     vehicles: dict[str, VehicleStats] = field(default_factory=dict, metadata=NO_METRIC)
     #: control units, and processes of vehicle models, by name
-    peers: dict[str, PeerStats] = field(default_factory=dict)
+    participants: dict[str, ParticipantStats] = field(default_factory=dict)
     #: I/O devices by name
     io: dict[str, IoStats] = field(default_factory=dict)
     control: ControlStats | None = None

@@ -131,7 +131,7 @@ def run(
     duration: float | None = None,
     out: str | Path | None = None,
     gates: str | list[str] | Mapping[str, str] | None = None,
-    peers: Literal["config", "none"] = "config",
+    participants: Literal["config", "none"] = "config",
     kernel: str = "auto",
     vehicle: VehicleStep | None = None,
     ecus: Mapping[str, ControlUnit] | None = None,
@@ -141,14 +141,15 @@ def run(
     telemetry: str | None = None,
     start_from: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
+    peers: Literal["config", "none"] | None = None,
 ) -> RecordedRun:
     """Run a rig (a file, or the bare name of an installed one) and read what it left.
 
     clock: "virtual" (lockstep, deterministic, as fast as possible) or "real". duration: simulated s, default of the rig
-    file. out: directory of the run, default runs/TIME-NAME. gates: conditions beside those of the rig file. peers:
-    "none" starts no participant processes. vehicle, ecus (by name): models in this process
-    (virtual clock). overrides: dotted key ->
-    value instead of the rig file's. A failed gate is no exception: see `passed`.
+    file. out: directory of the run, default runs/TIME-NAME. gates: conditions beside those of the rig file.
+    participants: "none" starts no participant processes; `peers` is its former name. vehicle, ecus (by name): models in
+    this process (virtual clock). overrides: dotted key -> value instead of the rig file's. A failed gate is no
+    exception: see `passed`.
     """
     from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
@@ -160,7 +161,7 @@ def run(
             out,
             gates,
             progress=progress,
-            peers=peers,
+            participants=peers or participants,
             kernel=kernel,
             vehicle=vehicle,
             ecus=ecus,

@@ -29,7 +29,7 @@ DEFAULT_RIG = "desk_4hp22"
 #: simulated seconds a test may take
 DURATION_S = 600.0
 #: keywords of `make_rig` and of the marker
-OPTIONS = ("name", "clock", "duration", "driver", "overrides", "gates", "judge", "peers", "control")
+OPTIONS = ("name", "clock", "duration", "driver", "overrides", "gates", "judge", "participants", "control", "peers")
 _RUNS: pytest.StashKey[list[DrivenRig]] = pytest.StashKey()
 _FAILED: pytest.StashKey[bool] = pytest.StashKey()
 
@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """The marker, known to --strict-markers."""
     config.addinivalue_line(
-        "markers", f"rig(name, **options): the rig of this test's fixtures; options: {', '.join(OPTIONS[1:])}"
+        "markers", f"rig(name, **options): the rig of this test's fixtures; options: {', '.join(OPTIONS[1:-1])}"
     )
 
 
@@ -63,7 +63,7 @@ def make_rig(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
             options = {"clock": "virtual", **_marked(request), **more}
             unknown = sorted(set(options) - set(OPTIONS))
             if unknown:
-                raise pytest.UsageError(f"rig: unknown option {unknown[0]!r}; allowed: {', '.join(OPTIONS)}")
+                raise pytest.UsageError(f"rig: unknown option {unknown[0]!r}; allowed: {', '.join(OPTIONS[:-1])}")
             if options["clock"] == "real":
                 stack.enter_context(_one_at_a_time())
             path = _folder(request, tmp_path_factory)
@@ -121,7 +121,9 @@ def _driven(request: pytest.FixtureRequest, path: Path, options: dict[str, Any])
         **driver,
         **options.get("overrides", {}),
     }
-    more = {key: options[key] for key in ("peers", "control") if key in options}
+    # participants had the name peers before
+    names_of = {"participants": "participants", "peers": "participants", "control": "control"}
+    more = {new: options[key] for key, new in names_of.items() if key in options}
     holder = Holder(
         file, options["clock"], path, duration_s=options.get("duration", DURATION_S), overrides=given, **more
     )
@@ -147,7 +149,7 @@ def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
     # the closest one wins: function, class, module
     for mark in reversed(list(request.node.iter_markers("rig"))):
         if len(mark.args) > 1:
-            raise pytest.UsageError(f"rig{mark.args}: one name, the rest by keyword: {', '.join(OPTIONS[1:])}")
+            raise pytest.UsageError(f"rig{mark.args}: one name, the rest by keyword: {', '.join(OPTIONS[1:-1])}")
         found |= {**mark.kwargs, **({"name": mark.args[0]} if mark.args else {})}
     return found
 

@@ -22,7 +22,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.vehicle.road import GRAVITY, RoadMotion
 from torqueloop.hil.common.config_file import ConfigTable, read_table
 from torqueloop.hil.link.messages import StateMessage, StepMessage
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats
 from torqueloop.hil.vehicle.carrier import TurningBodies
 from torqueloop.hil.vehicle.vehicle import VehicleSetup
 from torqueloop.hil.vehicle.vehicle_tables import VehicleConfig, load_vehicle_config
@@ -57,9 +57,9 @@ class VehicleModel(RoadMotion):
     def start(self) -> None:
         """Nothing to start: it runs where it is stepped."""
 
-    def stop(self) -> PeerStats:
+    def stop(self) -> ParticipantStats:
         """Counts for the report."""
-        return PeerStats(told={"restarts": self.restarts})
+        return ParticipantStats(reported={"restarts": self.restarts})
 
     @property
     def _last(self) -> StepMessage | None:

@@ -14,7 +14,7 @@ from torqueloop.hil.link.latest_value import VehicleEnd
 from torqueloop.hil.link.lockstep import LockstepServer, PairServer
 from torqueloop.hil.link.messages import ByeMessage
 from torqueloop.hil.link.pair import Gone, Pair
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats
 from torqueloop.hil.vehicle.model import VehicleModel
 from torqueloop.hil.vehicle.vehicle import Vehicle, VehicleSetup, make_vehicle
 from torqueloop.hil.vehicle.vehicle_tables import VehicleConfig
@@ -73,9 +73,9 @@ def serve(
             counts = _serve_latest(model, name, VehicleEnd(endpoint, curve), stop, log, give_up_s)
     finally:
         own: object = model.stop()
-    if not isinstance(own, PeerStats):  # of a package that no type checker has seen
-        log(f"{name} left a {type(own).__name__} at its end; allowed: PeerStats")
-        own = PeerStats()
+    if not isinstance(own, ParticipantStats):  # of a package that no type checker has seen
+        log(f"{name} left a {type(own).__name__} at its end; allowed: ParticipantStats")
+        own = ParticipantStats()
     return {**own.counts(), **counts}
 
 

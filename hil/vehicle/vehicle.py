@@ -5,7 +5,7 @@ group "torqueloop.vehicles".
     start()                                 processes, libraries, connections
     step(StepMessage) -> StateMessage       forces at the time of the message: the messages of the vehicle link
     save() -> data | None, load(data)       its state for checkpoints
-    stop() -> PeerStats                     always called once start() was, whatever happened
+    stop() -> ParticipantStats                     always called once start() was, whatever happened
 
 On the virtual clock step is called before each tick, in the rig's process or over the link from a process of its own;
 equal messages must give equal states. On the real clock it runs in a process of its own. Units, signs and ranges of
@@ -22,9 +22,9 @@ from typing import Any, Protocol
 
 from torqueloop.hil.common.plugins import VEHICLES, find
 from torqueloop.hil.link.messages import StateMessage, StepMessage
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats, PeerStats
 
-__all__ = ["PeerStats", "StateMessage", "StepMessage", "Vehicle", "VehicleSetup", "make_vehicle"]
+__all__ = ["ParticipantStats", "PeerStats", "StateMessage", "StepMessage", "Vehicle", "VehicleSetup", "make_vehicle"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Vehicle(Protocol):
         """Inverse of save; KeyError, TypeError or ValueError when it is none of this model's."""
         ...
 
-    def stop(self) -> PeerStats:
+    def stop(self) -> ParticipantStats:
         """End it and free everything. Returns what it lost (`losses`) and its own counts (`told`), for the report. May
         be called twice."""
         ...

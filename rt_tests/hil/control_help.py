@@ -1,4 +1,4 @@
-"""Shared by the tests of the control channel: a run in a thread, its channel, peers that give it time."""
+"""Shared by the tests of the control channel: a run in a thread, its channel, participants that give it time."""
 
 from __future__ import annotations
 

@@ -354,7 +354,7 @@ DEFINITIONS: list[tuple[str, Meaning]] = [
     # the clock of a run without deadlines
     ("ticks|ticks_recorded|vehicle_taken|vehicle_accepted|vehicle_exchanges|compute_us_count|phase_\\w+_us_count",
      lambda g, m: len(g.t)),
-    ("missed|late_started|dropped|missed_ratio|overruns|overruns_in_row_max|slip_s", lambda g, m: 0),
+    ("missed|late_started|dropped|missed_ratio|overruns|overruns_in_row_max|lost_time_s", lambda g, m: 0),
     (r"compute_(min|max|mean|p\d+)_us", _compute),
     (r"compute_negative_us|phase_\w+_negative_us", lambda g, m: 0),
     (r"phase_(latch|inputs|step|outputs|tx|publish)_(min|max|mean|p\d+)_us", lambda g, m: TOLD),
@@ -367,7 +367,7 @@ DEFINITIONS: list[tuple[str, Meaning]] = [
     ("complete", lambda g, m: 1),
     ("incomplete|remarks|recording_gap_ticks|recording_damage|recording_lost|faults|degraded", lambda g, m: 0),
     ("duration_s", lambda g, m: About(len(g.t) * g.run.tick_s)),
-    # peers in the rig's process
+    # participants in the rig's process
     (r"peers_\w+_place", lambda g, m: "in process" if _alone(g) else "process"),
     (r"peers_tcu_steps", lambda g, m: About(g.t[-1] / 5e-3, 0.0, 1.0)),
     (r"peers_tcu_gear", lambda g, m: About(g.engaged[-1][0])),
@@ -408,8 +408,8 @@ DEFINITIONS: list[tuple[str, Meaning]] = [
     (r"can_(\w+_)??tx_frames", lambda g, m: sum(g.counted(b, sent=True) for b in _named(g, m[1]))),
     (r"can_(\w+_)??tx_(\w+)_sent", lambda g, m: sum(g.counted(b, m[2], True) for b in _named(g, m[1]))),
     (r"can_(\w+_)??tx_(\w+)_(saturated|refused)", lambda g, m: 0),
-    (r"can_(\w+_)??(tx_dropped|rx_ring_dropped|stolen_ids)", lambda g, m: 0),
-    (r"can_(\w+_)??stolen", lambda g, m: ""),
+    (r"can_(\w+_)??(tx_dropped|rx_ring_dropped|foreign_frames)", lambda g, m: 0),
+    (r"can_(\w+_)??foreign", lambda g, m: ""),
     (r"can_(\w+_)??unheard", _unheard),
     # the vehicle model in the rig's process
     (r"vehicle_(refused|stale_ticks|age_max_ms|echo_max_ticks|gap|lost|duplicate|out_of_order)", lambda g, m: 0),

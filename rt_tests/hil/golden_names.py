@@ -8,7 +8,7 @@ from typing import Any
 
 UNITS = ("us", "ns", "ms", "s", "J", "mps", "mps2", "Nm", "Pa", "percent", "Hz", "bytes")
 #: tables of run.json whose entries are metrics without the table's own name, or not at all
-INLINE, NOT = {"clock", "told", "link", "native"}, {"worst", "hist", "known", "buses", "vehicles"}
+INLINE, NOT = {"clock", "reported", "link", "native"}, {"worst", "hist", "known", "buses", "vehicles"}
 
 
 def joined(name: str, key: str) -> str:

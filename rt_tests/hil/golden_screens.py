@@ -95,7 +95,7 @@ def strip_is_wrong(g: Golden, rows: dict[str, str], ratios: dict[str, float]) ->
                 off = np.abs(g.w_in[at] - ratios[cell] * g.w_out[at])
                 right = bool((off <= 2e-3 * np.abs(g.w_in[at]) + 0.2).any())
             else:
-                signal = {"asked": "gear_target", "told": "gear_actual"}[name]
+                signal = {"asked": "gear_target", "reported": "gear_actual"}[name]
                 right = any((g.run[n][at] == float(cell)).any() for n in g.run.units if n.endswith("." + signal))
             wrong += [] if right else [f"{name} cell {k}: {cell}"]
     return wrong

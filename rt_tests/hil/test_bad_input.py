@@ -199,7 +199,7 @@ def test_quiet_run_that_fails_says_why(tmp_path: Path) -> None:
     assert status == 1 and "failed: shifts >= 3: shifts = 0" in text
 
 
-# --- peers that do not do their part --------------------------------------------------------------------------------
+# --- participants that do not do their part -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("clock", ["virtual", "real"])
@@ -220,8 +220,8 @@ def test_port_in_use_is_named_with_the_key_that_sets_it(tmp_path: Path, clock: s
         port = other.bind_to_random_port("tcp://127.0.0.1")
         rig = rig_file(tmp_path, f'vehicle.endpoint = "tcp://127.0.0.1:{port}"', PROCESS, own_bus=True)
         # on the virtual clock a process that the rig starts needs no port
-        peers = "--no-peers" if clock == "virtual" else "--peers"
-        status, text = call("run", rig, peers, "--clock", clock, "--duration", "1", "--out", tmp_path / "run")
+        participants = "--no-participants" if clock == "virtual" else "--participants"
+        status, text = call("run", rig, participants, "--clock", clock, "--duration", "1", "--out", tmp_path / "run")
     assert status == 2 and f"127.0.0.1:{port}" in text and "[vehicle] endpoint" in text and "in use" in text
     assert not children(os.getpid())
 

@@ -122,7 +122,7 @@ def test_our_own_database_gives_all_bindings_of_our_own_rig():
     assert made.words["HIL_Driver.lever"] == ("driver.lever", lever)
     assert all(hand["outputs"].get(k) == v for k, v in made.outputs.items() if k not in requested), made.outputs
     assert made.engine == {"limit": "TCU_Status.tau_limit", "active": "TCU_Status.tau_limit_active"}
-    assert made.monitors == {"told": "TCU_Status.gear_actual", "asked": "TCU_Status.gear_target"}
+    assert made.monitors == {"reported": "TCU_Status.gear_actual", "asked": "TCU_Status.gear_target"}
     assert any(line.startswith("HIL_Driver.T_oil") for line in made.constant)
 
 
@@ -168,7 +168,7 @@ def test_currents_get_a_hydraulic_unit_and_words_their_lever_and_gears(tmp_path:
     selector = {word[0]: choices[word] for word in ("Park", "Reverse", "Neutral", "Drive")}
     assert rig["outputs"]["Driver.selector"] == {"signal": "driver.lever", "words": selector}
     assert rig["outputs"]["Driver.gear_request"]["words"] == {"N": 0, **{str(k): k for k in range(1, 9)}}
-    assert rig["monitors"] == {"asked": "Status.gear_target", "told": "Status.gear_engaged"}
+    assert rig["monitors"] == {"asked": "Status.gear_target", "reported": "Status.gear_engaged"}
     assert rig["engine_control"] == {"engine_csv": "bmw_n62b44", "limit": "Status.torque_limit",
                                      "active": "Status.torque_limit_active"}  # fmt: skip
     assert rig["outputs"]["Answer.intervention_ack"] == "engine_control.intervention"
@@ -250,7 +250,7 @@ def test_names_and_words_of_another_maker_mean_the_same(tmp_path: Path) -> None:
         rig = rig if name == "other" else renamed(rig, OTHER_NAMES, r"\.(\w+)\b")
         made.append((rig, load_plan(tmp_path / name / "bench.toml").monitors))
     assert made[0][0] == made[1][0] and '"3" = 3' in made[1][0]
-    assert made[0][1].told == made[1][1].told and (3.0, 3.0) in made[0][1].told
+    assert made[0][1].reported == made[1][1].reported and (3.0, 3.0) in made[0][1].reported
     assert made[0][1].asked == made[1][1].asked and (9.0, -1.0) in made[0][1].asked
     engine = ("input.engine.pedal", "engine_control.pedal")
     assert made[1][1].pedals == [("Driver.AccelPdlPosn", "driver.pedal"), engine]

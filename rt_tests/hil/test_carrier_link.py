@@ -182,9 +182,9 @@ def test_attitude_and_place_come_and_forces_go_back(rig: Path, tmp_path: Path, c
 def cut_bodies(path: Path, keep: int) -> Path:
     """The checkpoint with the first numbers only of the bodies of the vehicle."""
     checkpoint = read(path)
-    bodies = checkpoint.peers["vehicle"]["carriers"]
+    bodies = checkpoint.participants["vehicle"]["carriers"]
     assert [len(numbers) for numbers in bodies.values()] == [13]
-    checkpoint.peers["vehicle"]["carriers"] = {name: numbers[:keep] for name, numbers in bodies.items() if keep}
+    checkpoint.participants["vehicle"]["carriers"] = {name: numbers[:keep] for name, numbers in bodies.items() if keep}
     write(path.with_name(f"cut{keep}.tlc"), checkpoint)
     return path.with_name(f"cut{keep}.tlc")
 

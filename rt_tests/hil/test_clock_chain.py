@@ -21,7 +21,7 @@ MS = 1_000_000
 
 
 def desk(plan: RigPlan, rows: list[tuple[int, int]], seconds: float) -> tuple[RigParts, np.ndarray[Any, Any], bytes]:
-    """The desk rig without peers by a script, more ordinary ticks after its rows; sample records and input records."""
+    """The desk rig without participants by a script, more ordinary ticks after its rows; samples and inputs."""
     parts = build(plan, seconds)
     parts.rig.set_script(ClockScript(rows + [(0, 9_000)] * 400, BEGIN))
     parts.rig.run()
@@ -40,7 +40,7 @@ def test_c16_run_with_dropped_ticks_replays_to_the_same_state():
     plan = load_plan(DESK)
     parts, records, inputs = desk(plan, stalls(200), 0.2)
     c = parts.rig.counters()
-    assert (c["ticks"], c["dropped"], c["late_started"]) == (200, 35, 8) and c["slip_s"] == pytest.approx(0.035)
+    assert (c["ticks"], c["dropped"], c["late_started"]) == (200, 35, 8) and c["lost_time_s"] == pytest.approx(0.035)
     assert [int(t) for t in np.flatnonzero(records["flags"] & SLIPPED)] == [90]
     assert [int(t) for t in np.flatnonzero(records["flags"] & MISSED)] == [51, 52, 53, 90, 91, 92, 93, 94]
     again, at = build(plan, 0.2), 0

@@ -147,7 +147,7 @@ def test_books_close(rows, clock):
     c, g = run.counters, run.counters["grace"]
     # C7
     assert c["ticks"] + c["dropped"] + g["dropped"] == c["grid_points"]
-    assert c["slip_s"] == c["dropped"] * run.rig.tick_s and g["slip_s"] == g["dropped"] * run.rig.tick_s
+    assert c["lost_time_s"] == c["dropped"] * run.rig.tick_s and g["lost_time_s"] == g["dropped"] * run.rig.tick_s
     # C6, C5
     for book in (c, g):
         assert book["missed"] == book["late_started"] + book["dropped"]

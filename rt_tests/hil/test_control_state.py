@@ -164,7 +164,7 @@ def test_a_run_that_goes_back_goes_the_same_way_again(tmp_path):
             client.restore("b")
         with pytest.raises(ControlError, match="allowed: up to 64"):
             client.restore("../../etc/passwd")
-        assert client.restore("a", at=1200) == {"tick": 600, "peers": {"vehicle": True, "tcu": True}}
+        assert client.restore("a", at=1200) == {"tick": 600, "participants": {"vehicle": True, "tcu": True}}
     result = going.join()
     values = read_signals(result.out).records["out"]
     assert len(values) == 2400
@@ -226,7 +226,7 @@ def test_checkpoint_and_restore_on_the_real_clock_replay_to_the_same_bits(tmp_pa
         while client.status()["ticks"] < tick + 300:
             time.sleep(0.02)
         answer = client.restore("now")
-        assert answer == {"tick": tick, "peers": {}} and client["turbine.J"] != 0.06
+        assert answer == {"tick": tick, "participants": {}} and client["turbine.J"] != 0.06
     result = going.join()
     assert result.stats.clock.ticks == 3000 and not result.stats.safe_state.latched
     again = replay(result.out)

@@ -15,7 +15,7 @@ from torqueloop.core.describe.errors import ConfigError, UnknownKeyError
 from torqueloop.hil import cli
 from torqueloop.hil.common.config_layers import blamed_on, parse_overrides
 from torqueloop.hil.results.files import read_run_info, write_run_info
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats
 from torqueloop.hil.rig.devices.registry import load_rig_config
 from torqueloop.hil.rig.resolve.check_participants import check_participants
 from torqueloop.hil.rig.resolve.plan import load_plan
@@ -214,13 +214,13 @@ def test_a_table_of_another_kind_inherits_nothing_that_belonged_to_the_old_one(t
 class Careless(Unit):
     """Its counts are where the name of its place belongs."""
 
-    def stop(self) -> PeerStats:
-        return PeerStats({"shifts": 3})  # type: ignore[arg-type]
+    def stop(self) -> ParticipantStats:
+        return ParticipantStats({"shifts": 3})  # type: ignore[arg-type]
 
 
 def test_counts_in_the_wrong_place_are_told_and_leave_a_run_that_can_be_read(tmp_path: Path) -> None:
     result = run_rig(DESK, RunSpec("virtual", 0.2, tmp_path / "run", ecus={"tcu": Careless()}))
     info = read_run_info(result.out)
     assert info is not None and info.state == "ended" and info.stats is not None
-    assert info.stats.peers["tcu"] == PeerStats("in process")
-    assert any("PeerStats(told={...})" in reason for reason in info.stats.degraded)
+    assert info.stats.participants["tcu"] == ParticipantStats("in process")
+    assert any("ParticipantStats(reported={...})" in reason for reason in info.stats.degraded)

@@ -34,7 +34,7 @@ from torqueloop.hil.ecu.messages import decode_answer
 from torqueloop.hil.ecu.shared_library import STRUCTS, LibraryUnit
 from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.messages import SchemaError
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
@@ -117,10 +117,10 @@ def test_the_c_example_shifts_through_all_gears_and_replays_without_it(
     path = c_rig(tmp_path, here, f'ecu.tcu.options.host = "{host}"')
     result = run_rig(path, RunSpec("virtual", None, tmp_path / "run"))
     assert result.exit_status == 0 and next(iter(result.stats.buses.values())).rx_bad == 0
-    assert result.stats.peers["tcu"].told["steps"] == 5000
+    assert result.stats.participants["tcu"].reported["steps"] == 5000
     if host == "process":
         assert "3 -> 4" in (result.out / "tcu.log").read_text()
-        assert result.stats.peers["tcu"].exit_status == 0
+        assert result.stats.participants["tcu"].exit_status == 0
     here.unlink()
     again = replay(result.out)
     assert again.passed and again.hash_equal and again.ticks == 25000
@@ -151,7 +151,13 @@ def test_the_python_example_shifts_over_zeromq_and_replays_without_it(tmp_path: 
     finally:
         program.kill()
     assert result.exit_status == 0 and next(iter(result.stats.buses.values())).rx_bad == 0
-    assert (result.stats.peers["tcu"].told["steps"], result.stats.peers["tcu"].told["shifts"]) == (5000, 4)
+    assert (
+        result.stats.participants["tcu"].reported["steps"],
+        result.stats.participants["tcu"].reported["shifts"],
+    ) == (
+        5000,
+        4,
+    )
     assert replay(result.out).hash_equal
 
 
@@ -160,7 +166,7 @@ def test_the_soft_tcu_in_a_process_gives_the_same_hash(tmp_path: Path) -> None:
     path = rig_file(tmp_path, "ecu.tcu.in_process = false", "ecu.tcu.start_timeout_s = 60")
     other = run_rig(path, RunSpec("virtual", 3.0, tmp_path / "b"))
     assert one.stats.hash == other.stats.hash
-    assert other.stats.peers["tcu"].told["mode"] == "normal" and (other.out / "tcu.log").exists()
+    assert other.stats.participants["tcu"].reported["mode"] == "normal" and (other.out / "tcu.log").exists()
 
 
 # --- state ----------------------------------------------------------------------------------------------------------
@@ -263,7 +269,7 @@ def test_sensors_frames_and_actuators_arrive_in_both_directions(tmp_path: Path) 
         assert out.actuators == (7.0, 100.0) and len(out.frames) == 100
         assert out.frames[7] == Frame(0x210, bytes([50] + [7] * 7))
         assert unit.step(EcuInputs(0.505, (), (1.0,))).actuators == (2.0, 100.0), "held from the last step"
-        assert unit.stop().told["steps"] == 2
+        assert unit.stop().reported["steps"] == 2
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------
@@ -326,7 +332,7 @@ def test_a_frame_that_is_not_declared_is_sent_and_counted(tmp_path: Path, host: 
     stats = unit.stop()
     assert [[f.can_id for f in frames] for frames in sent] == [[0x7E8]] * 4
     assert stats.undeclared == {"0x7E8 on can": 4}
-    assert PeerStats.of("process", stats.counts()).undeclared == stats.undeclared
+    assert ParticipantStats.of("process", stats.counts()).undeclared == stats.undeclared
 
 
 @needs_cc
@@ -479,7 +485,7 @@ def test_a_zeromq_unit_that_is_not_there_or_answers_nonsense_is_named() -> None:
             unit.start()
             with pytest.raises(PeerError, match="step 0 .* answered step 9; allowed: the step it was asked"):
                 unit.step(EcuInputs(0.0))
-            assert "it says: I am confused" in unit.stop().told["stop"]
+            assert "it says: I am confused" in unit.stop().reported["stop"]
         finally:
             thread.join()
     with pytest.raises(ConfigError, match="loopback"):

@@ -131,7 +131,7 @@ def check_run(box: Box, out: Path) -> tuple[RecordedRun, str]:
         }
     run = tl.run(box.rig, clock="virtual", out=out, duration=60.0 if drive else None, overrides=drive, html=False)
     assert not [g.text for g in run.report.gates if not g.passed]
-    shifts = run.stats.peers["tcu"].told["shifts"]
+    shifts = run.stats.participants["tcu"].reported["shifts"]
     gears = [s["shift"].removesuffix(".coast").split("-") for s in shifts]
     ups = [(a, b) for a, b in gears if gear_number(b) > gear_number(a) > 0]
     downs = [(a, b) for a, b in gears if gear_number(a) > gear_number(b) > 0]

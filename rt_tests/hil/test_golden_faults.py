@@ -196,7 +196,7 @@ def test_passed_monitors_tell_the_largest_value_they_have_seen(run: Run, f: Faul
     assert told["engine_speed"] == pytest.approx(f.at("engine.w").max() - ends, rel=1e-9)
     idle = float(f.run.layers(f.run.file("drive_528i.toml"))["components"]["engine"]["w_idle_radps"])
     assert told["stall"] == pytest.approx(0.5 * idle - f.at("engine.w").min(), rel=1e-9)
-    for name in ("direction", "hunting", "skipped", "other_gear", "park", "told_speed"):
+    for name in ("direction", "hunting", "skipped", "other_gear", "park", "reported_speed"):
         assert told[name] == 0.0, name
     assert told["no_gear"] == 1.0, "blocked elements are no gear, for a quarter of a second"
 
@@ -262,8 +262,8 @@ def test_the_plan_of_the_monitors_has_si_units_of_gearbox_schedule_and_database(
     assert schedule["gear_time_s"] == tcu["schedule"]["min_gear_time_s"]
     speeds = next(of for _, of in f.run.on("powertrain") if of.name == "HIL_Speeds")
     ranges = {f"HIL_Speeds.{s.name}": (s.minimum * RPM, s.maximum * RPM) for s in speeds.signals if s.unit == "rpm"}
-    assert {p["told"] for p in plan["pairs"]} == set(ranges)
-    assert all((p["low"], p["high"]) == pytest.approx(ranges[p["told"]]) for p in plan["pairs"])
+    assert {p["reported"] for p in plan["pairs"]} == set(ranges)
+    assert all((p["low"], p["high"]) == pytest.approx(ranges[p["reported"]]) for p in plan["pairs"])
 
 
 def test_modes_of_the_table_change_where_the_recorded_modes_change(run: Run, f: Faulty) -> None:

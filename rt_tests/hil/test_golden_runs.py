@@ -245,8 +245,8 @@ def test_every_table_of_the_page_has_a_second_definition_and_shows_it(run: Run, 
                 assert shows(section.pairs[key], g.run.info[key]), key
         elif title == "All metrics":
             rows_are(section.tables[0][1], [[k, v] for k, v in sorted(data["metrics"].items()) if v is not None], title)
-        elif title.lower() in stats["peers"]:
-            told = stats["peers"][title.lower()]["told"]
+        elif title.lower() in stats["participants"]:
+            told = stats["participants"][title.lower()]["reported"]
             assert all(shows(section.pairs[f"told.{k}"], v) for k, v in told.items() if isinstance(v, (int, str)))
         else:
             assert title in ("", "Element states", "Element torques", "Pressures", *g.own_sections), (
@@ -285,7 +285,7 @@ def _real_time(section: Any, clock: dict[str, Any], measures: list[dict[str, Any
                       for w in clock["worst"]["by_compute"]]  # fmt: skip
             assert head[4:] == [*clock["phase_us"], *words]
         rows_are(rows, wanted, head[0])
-    shown = {"ticks": "ticks", "missed": "missed", "overruns": "overruns", "slip s": "slip_s", "policy": "policy"}
+    shown = {"ticks": "ticks", "missed": "missed", "overruns": "overruns", "lost s": "lost_time_s", "policy": "policy"}
     assert all(shows(section.pairs[k], clock[name]) for k, name in shown.items())
 
 

@@ -148,9 +148,9 @@ def test_rigs_that_start_their_own_unit_take_ports_of_their_own(capsys: pytest.C
             assert _take_free_ports(stack, run, "config") == {"powertrain"}  # type: ignore[arg-type]
             taken.append(run.plan.buses[0].config.port)
         assert taken[0] != taken[1] and str(taken[1]) in capsys.readouterr().err
-        for overrides, peers in (({"bus.powertrain.port": DEFAULT_PORT}, "config"), ({}, "none")):
+        for overrides, participants in (({"bus.powertrain.port": DEFAULT_PORT}, "config"), ({}, "none")):
             run = SimpleNamespace(plan=load_plan(DESK, overrides))
-            assert _take_free_ports(stack, run, peers) == set()  # type: ignore[arg-type]
+            assert _take_free_ports(stack, run, participants) == set()  # type: ignore[arg-type]
     with ExitStack() as stack:
         run = SimpleNamespace(plan=load_plan(DESK))
         _take_free_ports(stack, run, "config")  # type: ignore[arg-type]
@@ -171,7 +171,7 @@ def test_two_rigs_started_at_once_are_not_both_on_the_bus(tmp_path: Path, multic
     assert "is on" in said[refused[0]] and "another" in said[refused[0]], said
     info = read_run_info(tmp_path / "ab"[1 - refused[0]])
     assert info is not None and info.state == "ended" and info.stats is not None
-    assert not any(bus.stolen for bus in info.stats.buses.values())
+    assert not any(bus.foreign for bus in info.stats.buses.values())
 
 
 def test_the_name_of_a_rig_is_no_path(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Peers and clients that mean no good: threads that serve them survive, and cost the run nothing."""
+"""Participants and clients that mean no good: threads that serve them survive, and cost the run nothing."""
 
 from __future__ import annotations
 

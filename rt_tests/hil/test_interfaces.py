@@ -131,7 +131,7 @@ DATABASE = dict(zip(RIGS, NAMES, strict=True))
 def test_it_drives_and_the_makers_bus_says_so(rig: str, tmp_path: Path) -> None:
     run = tl.run(rig, clock="virtual", duration=2.6, out=tmp_path / "run", html=False)
     assert run.metrics["safe_state_latched"] == 0 and run.metrics["energy_residual_rel"] < 1e-9
-    told = run.stats.peers["tcu"].told
+    told = run.stats.participants["tcu"].reported
     assert told["mode"] == "normal" and told["refused"] == {}
     assert at(run, "TCU_Status.gear_actual", 2.5) == 1 and at(run, "car.v", 2.5) > 0.01
     frames = read_by_cantools(run, DATABASE[rig])
@@ -161,7 +161,7 @@ def test_without_the_makers_engine_the_control_unit_goes_to_limp_home(tmp_path: 
     run = tl.run(
         "desk_vw_pq", clock="virtual", duration=1.8, out=tmp_path / "run", html=False, overrides={"faults": [fault]}
     )
-    modes = run.stats.peers["tcu"].told["modes"]
+    modes = run.stats.participants["tcu"].reported["modes"]
     assert [m["mode"] for m in modes] == ["normal", "limp_home"]
     assert modes[1]["fault"] in ("driver lost", "speeds and driver lost") and 1.4 < modes[1]["t_s"] < 1.6
 

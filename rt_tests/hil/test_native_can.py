@@ -201,11 +201,11 @@ def test_a_foreign_frame_with_our_identifier_never_reaches_the_codec(bench: Benc
     before = bench.parts.rig.counters()["rx_frames"]
     bench.run(1, False, frame(own, bytes(8)))
     port = bench.parts.buses[0].port
-    assert port is not None and port.stolen_id == own and port.counters()["stolen_ids"] == 1
+    assert port is not None and port.foreign_id == own and port.counters()["foreign_frames"] == 1
     assert bench.parts.rig.counters()["rx_frames"] == before
     log = np.frombuffer(bench.parts.bus_log.drain(), FRAME_DTYPE)
-    stolen = log[(log["id"] == own) & (log["flags"] == 0x40)]
-    assert len(stolen) == 1, "the log shows it"
+    foreign = log[(log["id"] == own) & (log["flags"] == 0x40)]
+    assert len(foreign) == 1, "the log shows it"
 
 
 def test_an_input_record_that_is_cut_off_is_refused(bench: Bench) -> None:
@@ -231,5 +231,5 @@ def test_the_rig_runs_on_the_virtual_clock_without_any_socket(tmp_path: Path) ->
 
     result = run(VCAN, tmp_path / "run", 0.5)
     can = result.stats.buses["powertrain"]
-    assert can.native.rx_dropped == can.native.tx_lost == can.stolen_ids == 0 and can.native.bus_state == "active"
+    assert can.native.rx_dropped == can.native.tx_lost == can.foreign_frames == 0 and can.native.bus_state == "active"
     assert not result.stats.safe_state.latched

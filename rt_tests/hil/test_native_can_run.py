@@ -109,7 +109,7 @@ def test_a_run_with_a_control_unit_from_outside_replays_to_the_same_bits(
     result = run_rig(path, RunSpec("real", 1.0, tmp_path / "run"))
     can = result.stats.buses["powertrain"]
     assert result.state == "ended" and can.interface.channel == "vcan0"
-    assert can.native.rx_taken == can.rx_frames > 0 and can.stolen_ids == can.native.malformed == 0
+    assert can.native.rx_taken == can.rx_frames > 0 and can.foreign_frames == can.native.malformed == 0
     # nothing comes back from a UDP socket: what was sent is unconfirmed, and the report says so
     assert can.native.tx_taken == can.tx_frames > 0 and can.native.tx_confirmed == 0 and can.native.unconfirmed > 0
     assert can.native.receive_latency_us.count == can.native.rx_taken
@@ -131,7 +131,7 @@ def test_a_control_unit_that_is_there_already_is_found_before_anything_is_sent(
     wire: Callable[..., Peer], tmp_path: Path
 ) -> None:
     peer = wire()
-    with pytest.raises(TorqueloopError, match="a control unit is on the bus already, it sends TCU_.*--no-peers"):
+    with pytest.raises(TorqueloopError, match="a control unit is on the bus already, it sends TCU_.*--no-participants"):
         run_rig(rig_file(tmp_path), RunSpec("real", 0.5, tmp_path / "run"))
     assert not peer.received
 

@@ -39,7 +39,9 @@ def test_a_rig_generates_what_a_c_unit_includes(tmp_path: Path) -> None:
     spec = RunSpec("virtual", 0.2, tmp_path / "run")
     result = run_rig(CONFIGS / "examples/external/desk_4hp22_c.toml", spec)
     assert (tmp_path / "run" / "tcu_generated" / "tcu_4hp22_can.c").is_file()
-    assert result.stats.peers["tcu"].told["steps"] == 40 and next(iter(result.stats.buses.values())).rx_bad == 0
+    assert (
+        result.stats.participants["tcu"].reported["steps"] == 40 and next(iter(result.stats.buses.values())).rx_bad == 0
+    )
 
 
 @needs_cc

@@ -12,7 +12,7 @@ from rig_help import CONFIGS, rig_file
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.ecu.tcu_tables import load_tcu_config
-from torqueloop.hil.results.monitors import ToldSpeed
+from torqueloop.hil.results.monitors import ReportedSpeed
 from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.assemble.safe_state import describe
 from torqueloop.hil.rig.devices.device import RigPlan
@@ -98,7 +98,7 @@ EDITS = (
     'outputs."HIL_Speeds.n_engine" = { signal = "engine.w", min = 500, max = 8000, slew = 20000, on_limit = "safe" }',
     'outputs."HIL_Body.accel_pedal" = "driver.pedal"',
     'inputs."engine.pedal" = { signal = "driver.pedal", gain = 0.1, offset = 0.6 }',
-    'monitors.told = "body.BODY_State.half_gear"',
+    'monitors.reported = "body.BODY_State.half_gear"',
     'monitors.asked = "BODY_State.gear"',
     'monitors.answer = "body.HIL_Body.T_cooler"',
     'vehicle.brake = "driver.brake"',
@@ -179,19 +179,19 @@ def test_a_drive_is_held_to_what_the_rig_file_and_its_databases_say(plan: RigPla
     wanted = {
         "w_in": "in.w", "w_out": "out.w", "v": "car.v", "a": "car.a", "engine": "engine.w", "tau_lockup": "lockup.tau",
         "pedal": "driver.pedal", "brake": "driver.brake", "lever": "driver.lever", "cause": "rig.cause",
-        "told": "body.BODY_State.half_gear", "asked": "body.BODY_State.gear", "answer": "body.HIL_Body.T_cooler",
+        "reported": "body.BODY_State.half_gear", "asked": "body.BODY_State.gear", "answer": "body.HIL_Body.T_cooler",
     }  # fmt: skip
     assert {key: m.signals[key] for key in wanted} == wanted
     # raw 8 of a factor of 0.5 and an offset of -1 is 3; words of the value table are gears, N is 0 and R is -1
-    assert sorted(m.told) == [(0.0, 0.0), (1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]
+    assert sorted(m.reported) == [(0.0, 0.0), (1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]
     assert sorted(m.asked) == [(1.0, 0.0), (2.0, -1.0), (3.0, 1.0)]
     assert m.answer_s == near(0.020) and m.reaches == 4 and m.duration_s == 25.0
     assert m.pairs == [
-        ToldSpeed("HIL_Speeds.n_engine", "engine.w", 0.0, near(16000 * RPM)),
-        ToldSpeed("HIL_Speeds.n_turbine", "turbine.w", 0.0, near(16000 * RPM)),
-        ToldSpeed("HIL_Speeds.n_output", "out.w", near(-8000 * RPM), near(8000 * RPM)),
+        ReportedSpeed("HIL_Speeds.n_engine", "engine.w", 0.0, near(16000 * RPM)),
+        ReportedSpeed("HIL_Speeds.n_turbine", "turbine.w", 0.0, near(16000 * RPM)),
+        ReportedSpeed("HIL_Speeds.n_output", "out.w", near(-8000 * RPM), near(8000 * RPM)),
         # the database gives no range
-        ToldSpeed("HIL_Body.n_free", "turbine.w", -1e9, 1e9),
+        ReportedSpeed("HIL_Body.n_free", "turbine.w", -1e9, 1e9),
     ]
     assert set(m.pedals) == {("HIL_Driver.pedal", "driver.pedal"), ("HIL_Body.accel_pedal", "driver.pedal"),
                              ("input.engine.pedal", "driver.pedal")}  # fmt: skip

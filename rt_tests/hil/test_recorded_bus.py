@@ -117,7 +117,7 @@ def test_the_plant_goes_the_same_way_from_a_recording(
     run, folder = made
     again = replayed(folder / f"bus.{form}", tmp_path / "again", protect=form == "asc")
     assert again.stats.hash == run.stats.hash
-    told = again.stats.peers["tcu"].told
+    told = again.stats.participants["tcu"].reported
     assert told["frames"] == int((run.frames()["flags"] & FLAG_TX == 0).sum()) and told["log_ended"]
     assert told["moved_us_max"] < 2.0
     # and what was made of a recording is replayed from the run directory alone
@@ -144,7 +144,7 @@ def test_on_the_real_clock_a_recording_takes_the_place_of_the_control_unit(
     edits = [f'ecu.tcu.start = "{folder / "bus.blf"}"', 'ecu.tcu.kind = "recording"', "vehicle.start_timeout_s = 60.0"]
     rig = rig_file(tmp_path, *UNHURRIED, *edits, own_bus=True)
     again = tl.run(rig, clock="real", duration=1.5, out=tmp_path / "real", html=False)
-    told = again.stats.peers["tcu"].told
+    told = again.stats.participants["tcu"].reported
     assert told["frames"] == int((run.frames()["flags"] & FLAG_TX == 0).sum()) and told["log_ended"]
     assert told["lateness"]["count"] > 100 and told["lateness"]["max_ms"] >= told["lateness"]["p50_ms"] > 0.0
     # what a message was sent as often, it was taken: the log began with the run, not with the process

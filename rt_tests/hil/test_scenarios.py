@@ -239,13 +239,13 @@ def test_the_command_names_a_mistake(tmp_path: Path) -> None:
 def test_a_checkpoint_in_the_middle_of_the_steps(tmp_path: Path) -> None:
     """The scenario goes on where it stood: the same end, to the bit."""
     made = load_scenario(installed("scenarios")["garage_shifts"], {"times": 1.0})
-    peers = {"vehicle": Car(), "ecus": {"tcu": Unit()}}
-    whole = run_rig(made.rig, RunSpec("virtual", out=tmp_path / "whole", overrides=made.overrides, **peers))
+    participants = {"vehicle": Car(), "ecus": {"tcu": Unit()}}
+    whole = run_rig(made.rig, RunSpec("virtual", out=tmp_path / "whole", overrides=made.overrides, **participants))
     going = Running(made.rig, tmp_path / "taken", 60.0, overrides=made.overrides, vehicle=SlowCar(before=(5000,)))
     with going.client() as client:
         client.checkpoint("middle", at=5000)
     assert going.join().stats.hash == whole.stats.hash
-    peers = {"vehicle": Car(), "ecus": {"tcu": Unit()}}
+    participants = {"vehicle": Car(), "ecus": {"tcu": Unit()}}
     rest = run_rig(
         made.rig,
         RunSpec(
@@ -253,7 +253,7 @@ def test_a_checkpoint_in_the_middle_of_the_steps(tmp_path: Path) -> None:
             out=tmp_path / "rest",
             overrides=made.overrides,
             start_from=tmp_path / "taken" / "control" / "middle.tlc",
-            **peers,
+            **participants,
         ),
     )
     assert rest.stats.hash == whole.stats.hash and rest.stats.clock.ticks == whole.stats.clock.ticks - 5000

@@ -67,7 +67,7 @@ BA_ "VFrameFormat" BO_ 769 14;
 
 PACKAGE = """
 from torqueloop.hil.can.database import CanDatabase
-from torqueloop.hil.ecu.control_unit import EcuOutputs, Frame, PeerStats
+from torqueloop.hil.ecu.control_unit import EcuOutputs, Frame, ParticipantStats
 from torqueloop.hil.vehicle.model import make as road
 
 
@@ -92,7 +92,7 @@ class Cluster:
 
     def save(self): return {"gear": self.gear, "codec": self.codec.save()}
     def load(self, data): self.gear = data["gear"]; self.codec.load(data["codec"])
-    def stop(self): return PeerStats(losses={"seen twice": 3}, told={"seen": self.seen, "gear": self.gear})
+    def stop(self): return ParticipantStats(losses={"seen twice": 3}, reported={"seen": self.seen, "gear": self.gear})
 
 
 def make_road(setup):
@@ -132,8 +132,8 @@ def test_two_buses_two_kinds_of_control_units_and_a_vehicle_from_outside_replay_
     late = echo.searchsorted(2.0) - gear.searchsorted(2.0)
     assert 0 < late <= 40, "ticks"
     # what a unit of somebody else's tells at its end is typed, and its losses are a check of the run
-    told = run.stats.peers["cluster"]
-    assert (told.place, told.losses, told.told["gear"]) == ("in process", {"seen twice": 3}, 2.0)
+    told = run.stats.participants["cluster"]
+    assert (told.place, told.losses, told.reported["gear"]) == ("in process", {"seen twice": 3}, 2.0)
     assert [c.text for c in run.report.checks if c.name.startswith("cluster") and not c.passed] == ["seen twice 3"]
     again = replay(tmp_path / "run")
     assert again.passed and again.compared == 9000

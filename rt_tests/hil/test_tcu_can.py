@@ -23,7 +23,7 @@ from torqueloop.hil.ecu.process import unit_loop
 from torqueloop.hil.ecu.shift import RPM
 from torqueloop.hil.ecu.soft_tcu import SoftTcu, load_tcu_database
 from torqueloop.hil.ecu.tcu_tables import load_tcu_config
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats
 
 ROOT = Path(__file__).resolve().parents[2]
 TCU = ROOT / "configs/tcu/soft_4hp22.toml"
@@ -278,8 +278,8 @@ class Slow:
         self.now_ns += 35_000_000 if len(self.begun) == 3 else 1_000_000
         return EcuOutputs()
 
-    def stop(self) -> PeerStats:
-        return PeerStats("process")
+    def stop(self) -> ParticipantStats:
+        return ParticipantStats("process")
 
 
 def test_grid_points_that_pass_during_a_slow_step_are_skipped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:

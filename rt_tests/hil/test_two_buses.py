@@ -38,9 +38,11 @@ def two_buses(folder: Path, *more: str) -> Path:
 
 def test_virtual_time_with_three_processes_replays_to_the_bit(tmp_path: Path) -> None:
     run = tl.run(two_buses(tmp_path), clock="virtual", duration=10.0, out=tmp_path / "run", html=False)
-    stats, peers = run.stats, run.stats.peers
+    stats, participants = run.stats, run.stats.participants
     assert not stats.safe_state.latched, stats.safe_state
-    assert {name: peer.place for name, peer in peers.items()} == dict.fromkeys(("tcu", "limiter", "vehicle"), "process")
+    assert {name: peer.place for name, peer in participants.items()} == dict.fromkeys(
+        ("tcu", "limiter", "vehicle"), "process"
+    )
     assert stats.buses["powertrain"].rx["TCU_Pressure_1"].ok == 2000
     assert stats.buses["chassis"].rx["SLC_Pedal"].ok == 1000
     assert all(bus.rx_bad == 0 for bus in stats.buses.values())
@@ -70,7 +72,7 @@ def test_real_time_with_three_processes_replays_to_the_bit(tmp_path: Path, multi
     assert not stats.safe_state.latched, stats.safe_state
     assert stats.clock.ticks == 3000 and not children(os.getpid())
     assert stats.buses["powertrain"].rx["TCU_Pressure_1"].ok > 200 and stats.buses["chassis"].rx["SLC_Pedal"].ok > 100
-    assert stats.vehicles["vehicle"].taken > 100 and set(stats.peers) == {"tcu", "limiter", "vehicle"}
+    assert stats.vehicles["vehicle"].taken > 100 and set(stats.participants) == {"tcu", "limiter", "vehicle"}
     frames = run.frames()
     assert list(stats.buses) == ["powertrain", "chassis"] and set(frames["bus"]) == {0, 1}
     assert (((frames["flags"] & FD) > 0) == (frames["bus"] == 1)).all(), "CAN FD on the second bus alone"

@@ -188,5 +188,5 @@ def test_a_model_of_a_package_that_leaves_no_stats_is_named_and_loses_nothing_el
     with ThreadPoolExecutor(1) as aside:  # in the main thread it would take the signals
         endpoint = f"ipc://{tmp_path}/vehicle"
         counts = aside.submit(serve, Forgetful(CONFIG), "vehicle (own)", endpoint, True, over, said.append).result()
-    assert "vehicle (own) left a dict at its end; allowed: PeerStats" in said
+    assert "vehicle (own) left a dict at its end; allowed: ParticipantStats" in said
     assert counts["exchanges"] == 0 and "restarts" not in counts

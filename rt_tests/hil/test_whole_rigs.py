@@ -1,5 +1,5 @@
-"""Whole rigs that are unusual: very many signals, numbers that bypass the buses, peers that cannot be had; checkpoints
-with a control unit from outside."""
+"""Whole rigs that are unusual: very many signals, numbers that bypass the buses, participants that cannot be had;
+checkpoints with a control unit from outside."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ host = "rig"
 @needs_cc
 def test_pins_and_a_model_output_that_feeds_a_model_input_in_a_whole_rig(governed: Path, tmp_path: Path) -> None:
     run = tl.run(governed, duration=2.0, out=tmp_path / "run", html=False)
-    assert not run.stats.safe_state.latched and run.stats.peers["governor"].told["steps"] == 400
+    assert not run.stats.safe_state.latched and run.stats.participants["governor"].reported["steps"] == 400
     w, pedal = run["engine.w"], run["governor.pedal"]
     # every 5 ms from the speed at the end of the tick before, held in between, and the model gets it in the same tick
     given = np.repeat(np.clip(0.01 * (200.0 - w[4:-1:5]), 0.0, 1.0), 5)
@@ -107,7 +107,7 @@ def test_a_checkpoint_with_control_units_from_outside_goes_on_as_the_run_did(gov
     # another kind of unit cannot take that state: the run does not begin somewhere else without a word
     other = tmp_path / "other.toml"
     other.write_text(f'extends = "{governed}"\n')
-    with pytest.raises(CheckpointError, match="cannot begin at its checkpoint: .*: its peers are not those"):
+    with pytest.raises(CheckpointError, match="cannot begin at its checkpoint: .*: its participants are not those"):
         run_rig(
             other, RunSpec("virtual", 0.1, tmp_path / "other", start_from=tmp_path / "run" / "control" / "here.tlc")
         )

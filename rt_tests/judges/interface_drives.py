@@ -107,7 +107,7 @@ def main() -> int:
     for rig in given.rigs or RIGS:
         with tempfile.TemporaryDirectory() as folder:
             run = tl.run(rig, clock=given.clock, out=Path(folder) / "run", html=False)
-            rows[rig] = driven(run.path, rig, run.stats, run.stats.peers["tcu"].told)
+            rows[rig] = driven(run.path, rig, run.stats, run.stats.participants["tcu"].reported)
         print("\n".join(driven_lines({given.clock: {rig: rows[rig]}})[2 if len(rows) > 1 else 0 :]), flush=True)
     if given.out is not None:
         found = json.loads(given.out.read_text()) if given.out.exists() else {}

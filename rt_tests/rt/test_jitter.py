@@ -48,8 +48,8 @@ def show(title: str, rig: Rig) -> None:
     s, c = rig.lateness.summary(), rig.counters()
     numbers = "  ".join(f"{k} {s[k]:.1f}" for k in ("p50", "p99", "p999", "max"))
     print(
-        f"\n{title}: lateness us  {numbers}  | missed {c['missed']} overruns {c['overruns']} slip {c['slip_s']:.3f} s"
-        f" of {c['ticks']} ticks"
+        f"\n{title}: lateness us  {numbers}  | missed {c['missed']} overruns {c['overruns']} lost "
+        f"{c['lost_time_s']:.3f} s of {c['ticks']} ticks"
     )
     rows: dict[int, int] = {}
     for edge_us, n in s["hist"]:

@@ -125,7 +125,7 @@ def write_run(
             len(t),
             missed=0,
             overruns=0,
-            slip_s=0.0,
+            lost_time_s=0.0,
             wake_lateness_us=timing_of(records["wake_lateness_ns"] * 1e-3),
             compute_us=timing_of(records["compute_ns"] * 1e-3),
         ),

@@ -319,11 +319,11 @@ def test_values_in_the_unit_of_the_database_are_rounded(tmp_path: Path) -> None:
 
 def test_a_comment_of_a_database_is_never_code(tmp_path: Path) -> None:
     text = installed("can")["tcu_4hp22"].read_text()
-    evil = 'CM_ SG_ 528 p_C4 "*/ int stolen(void) { return 1; } /*";\nCM_ BO_ 528 "*/ int stolen(void);";\n'
+    evil = 'CM_ SG_ 528 p_C4 "*/ int foreign(void) { return 1; } /*";\nCM_ BO_ 528 "*/ int foreign(void);";\n'
     path = tmp_path / "evil.dbc"
-    path.write_text(text.replace('"bar"', '"*/ int stolen; /*"') + evil)
+    path.write_text(text.replace('"bar"', '"*/ int foreign; /*"') + evil)
     code = c_code(path, "TCU")
-    assert "stolen" not in code.header + code.source
+    assert "foreign" not in code.header + code.source
 
 
 def test_names_that_become_one_in_c_are_an_error(tmp_path: Path) -> None:

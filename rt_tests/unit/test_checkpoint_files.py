@@ -104,9 +104,9 @@ def test_each_participant_is_saved_and_goes_back_under_its_own_name() -> None:
             load=lambda data: loaded.append((name, data)) or went,  # type: ignore[func-returns-value]
         )
 
-    peers = restore.Peers(participant("vehicle", False), participant("units", {"tcu": True}))
-    assert peers.save() == {"vehicle": "state of vehicle", "units": "state of units"}
-    assert peers.load({"vehicle": 1, "units": {"tcu": 2}}, "here") == {"vehicle": False, "tcu": True}
+    participants = restore.Participants(participant("vehicle", False), participant("units", {"tcu": True}))
+    assert participants.save() == {"vehicle": "state of vehicle", "units": "state of units"}
+    assert participants.load({"vehicle": 1, "units": {"tcu": 2}}, "here") == {"vehicle": False, "tcu": True}
     assert loaded == [("vehicle", 1), ("units", {"tcu": 2})]
 
 

@@ -479,10 +479,10 @@ def test_a_step_that_only_an_impulse_could_finish_fails() -> None:
 ])  # fmt: skip
 def test_the_pedal_that_is_sent_is_the_driver_s(course: Any, failed: bool, first_s: float | None) -> None:
     pedal = np.where(between(4.0, 11.99), 0.4, 0.0)
-    s = seen("told_pedal", drive(column={"BUS.pedal": course(pedal), "driver.pedal": pedal}.get), 0.1,
+    s = seen("reported_pedal", drive(column={"BUS.pedal": course(pedal), "driver.pedal": pedal}.get), 0.1,
              pedals=[("BUS.pedal", "driver.pedal")])  # fmt: skip
     assert s is not None and (s.failed, s.first_s) == (failed, first_s)
-    assert seen("told_pedal", drive(), 0.1) is None
+    assert seen("reported_pedal", drive(), 0.1) is None
 
 
 def test_the_pedal_that_is_wrong_first_is_told_with_its_worst_sample() -> None:
@@ -491,7 +491,7 @@ def test_the_pedal_that_is_wrong_first_is_told_with_its_worst_sample() -> None:
     columns = {"driver.pedal": pedal, "BUS.pedal": np.where(between(9.0, 11.0), 0.9, pedal), "input.pedal": pedal + off}
     for pairs in ([("BUS.pedal", "driver.pedal"), ("input.pedal", "driver.pedal")],
                   [("input.pedal", "driver.pedal"), ("BUS.pedal", "driver.pedal")]):  # fmt: skip
-        s = seen("told_pedal", drive(column=columns.get), 0.1, pedals=pairs)
+        s = seen("reported_pedal", drive(column=columns.get), 0.1, pedals=pairs)
         assert s is not None and s.failed and (s.first_s, s.worst) == (pytest.approx(5.0), pytest.approx(0.5))
         assert s.text == ("From 5.00 s on, the rig sends the engine another pedal than the driver's: "
                           "input.pedal 80%, driver.pedal 40%.")  # fmt: skip

@@ -57,5 +57,5 @@ def test_the_longest_wait_is_told_in_milliseconds(monkeypatch: pytest.MonkeyPatc
     for _ in range(3):
         with pytest.raises(PeerError):
             unit.step(EcuInputs(0.0))
-    told = unit.stop().told
+    told = unit.stop().reported
     assert told["wait_max_ms"] == pytest.approx(31.0) and told["steps"] == 0

@@ -22,7 +22,7 @@ from torqueloop.hil.ecu.messages import frames_of, pack_frames
 from torqueloop.hil.ecu.pins import Pins
 from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.link.messages import SchemaError
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats
 
 CAN = Path(__file__).resolve().parents[2] / "configs/can"
 BUSES = (Bus("powertrain", CAN / "tcu_4hp22.dbc", "TCU", CanBusConfig()),
@@ -82,7 +82,7 @@ def test_every_message_has_the_fields_of_the_page(make: Callable[[], ExternalUni
     assert unit.save() == {"state": {"x": 7}, "steps": 2}
     unit.load({"state": {"y": 1}, "steps": 12})
     unit.step(EcuInputs(0.06, (), (1.0, 2.0)))
-    counts = unit.stop().told
+    counts = unit.stop().reported
     assert page.heard == [
         {"v": 1, "kind": "init", "name": "gearbox", "tick_s": 1e-3, "period_s": 5e-3, "buses": ["powertrain", "cruise"],
          "sensors": ["n", "T"], "sensor_units": ["rad/s", "K"], "actuators": ["p", "q"], "actuator_units": ["Pa", "1"],
@@ -95,7 +95,7 @@ def test_every_message_has_the_fields_of_the_page(make: Callable[[], ExternalUni
         {"v": 1, "kind": "stop", "reason": page.heard[-1]["reason"]},
     ]  # fmt: skip
     assert (counts["steps"], counts["shifts"]) == (13, 4)
-    assert unit.stop().told["steps"] == 13 and unit._check is not None
+    assert unit.stop().reported["steps"] == 13 and unit._check is not None
     assert unit._check.undeclared == {"0x7E8 on cruise": 2}
 
 
@@ -160,8 +160,8 @@ class Echo:
         self.given.append(inputs)
         return EcuOutputs((Frame(0x123, b"z", FD_FLAG, 1),), (len(self.given) * 1.5,))
 
-    def stop(self) -> PeerStats:
-        return PeerStats("process", told={"echoed": len(self.given)})
+    def stop(self) -> ParticipantStats:
+        return ParticipantStats("process", reported={"echoed": len(self.given)})
 
 
 class Clock:

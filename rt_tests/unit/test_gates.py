@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.results.gates import evaluate, parse_gates, unknown_name
 
-METRICS = {"missed": 0, "compute_p99_us": 150.0, "slip_s": 0.0, "clock": "real", "nothing": None, "bad": math.nan}
+METRICS = {"missed": 0, "compute_p99_us": 150.0, "lost_time_s": 0.0, "clock": "real", "nothing": None, "bad": math.nan}
 
 
 def passed(text: str) -> list[bool]:
@@ -31,13 +31,13 @@ def passed(text: str) -> list[bool]:
         ("clock == 'real', clock != \"virtual\"", [True, True]),
         ("(missed + 2) * 3 - 1 == 5", [True]),
         ("-compute_p99_us / 2 == -75", [True]),
-        ("max(missed, slip_s, 3) == 3, abs(-2e-3) < .1, min(missed, 4)==0", [True, True, True]),
-        ("(missed == 0 or slip_s > 1) and (clock == 'real')", [True]),
+        ("max(missed, lost_time_s, 3) == 3, abs(-2e-3) < .1, min(missed, 4)==0", [True, True, True]),
+        ("(missed == 0 or lost_time_s > 1) and (clock == 'real')", [True]),
         ("compute_p99_us < 0.151 ms, compute_p99_us < 149 us, compute_p99_us / 2 == 75 us", [True, False, True]),
-        ("-1 us < slip_s < 1 ns, slip_s + 0.1 s == 100 ms", [True, True]),
-        ("compute_p99_us > slip_s", [True]),
+        ("-1 us < lost_time_s < 1 ns, lost_time_s + 0.1 s == 100 ms", [True, True]),
+        ("compute_p99_us > lost_time_s", [True]),
         ("(" * 5000 + "missed" + ")" * 5000 + " == 0", [True]),
-        ("max(slip_s, compute_p99_us) == 150 us", [True]),
+        ("max(lost_time_s, compute_p99_us) == 150 us", [True]),
     ],
 )
 def test_gates_judge_as_written(text: str, expected: list[bool]) -> None:
@@ -49,13 +49,13 @@ def test_text_of_each_gate_is_kept() -> None:
 
 
 def test_gates_come_from_text_list_or_table() -> None:
-    expected = [g.root for g in parse_gates("missed==0, slip_s<1")]
-    assert [g.root for g in parse_gates(["missed==0", "slip_s<1"])] == expected
-    table = parse_gates({"no_miss": "missed==0", "in_step": "slip_s<1"}, "rig.toml")
+    expected = [g.root for g in parse_gates("missed==0, lost_time_s<1")]
+    assert [g.root for g in parse_gates(["missed==0", "lost_time_s<1"])] == expected
+    table = parse_gates({"no_miss": "missed==0", "in_step": "lost_time_s<1"}, "rig.toml")
     assert [g.root for g in table] == expected and (table[0].source, table[0].name) == ("rig.toml", "no_miss")
     assert [r.source for r in evaluate(table, METRICS)] == ["rig.toml: no_miss", "rig.toml: in_step"]
     with pytest.raises(ConfigError, match=r"in_step = .* in \[gates\] of rig\.toml"):
-        parse_gates({"no_miss": "missed==0", "in_step": "slip_s<"}, "rig.toml")
+        parse_gates({"no_miss": "missed==0", "in_step": "lost_time_s<"}, "rig.toml")
 
 
 @pytest.mark.parametrize("text", ["nothing == 0", "nothing != 0", "nothing < 1e300", "bad == bad", "not nothing > 3"])
@@ -92,17 +92,17 @@ def test_unknown_name_is_told_the_nearest_or_where_all_stand() -> None:
         ("missed == ", r"cannot be read at 'the end' \(column 11\).*allowed: a name, a number"),
         ("missed", "is no condition"),
         ("missed + 1", "is no condition"),
-        ("missed == 0 slip_s < 1", r"unit 'slip_s' is not known \(column 13\)"),
-        ("missed == 0 and clock == 'a' slip_s < 1", r"column 30.*allowed: .*`and`, `or`, `,`, the end"),
+        ("missed == 0 lost_time_s < 1", r"unit 'lost_time_s' is not known \(column 13\)"),
+        ("missed == 0 and clock == 'a' lost_time_s < 1", r"column 30.*allowed: .*`and`, `or`, `,`, the end"),
         ("(missed == 0", r"allowed: `\)`"),
         ("missed == 0 or 1", r"'1' is no condition \(column 16\)"),
         ("compute_p99_us < 5 Nm", "compute_p99_us is in s, not in Nm"),
         ("shifts < 3 s", "it is not known in which unit 'shifts < 3 s' is"),
-        ("slip_s < coupling_speed_max_mps", "in s and coupling_speed_max_mps in m/s cannot be compared"),
+        ("lost_time_s < coupling_speed_max_mps", "in s and coupling_speed_max_mps in m/s cannot be compared"),
         ("__import__('os').system('x') == 0", "column"),
         ("open(1) == 0", r"no function 'open' \(column 1\)"),
         ("abs(1, 2) == 0", "takes 1 argument"),
-        ("missed == 0; slip_s == 0", "cannot be read at '; slip_s == 0'"),
+        ("missed == 0; lost_time_s == 0", "cannot be read at '; lost_time_s == 0'"),
         ("not " * 5000 + "missed == 1", "nested too deeply"),
         ("-" * 5000 + "1 == 1", "nested too deeply"),
         # it would vanish, and the run pass

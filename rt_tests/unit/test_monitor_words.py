@@ -17,7 +17,7 @@ from torqueloop.hil.record.signals import Signals, signal_dtype
 from torqueloop.hil.report import monitors
 from torqueloop.hil.report.analysis import Band
 from torqueloop.hil.report.monitors import GearStrip, MonitorVerdict, summary
-from torqueloop.hil.results.monitors import ElementFacts, GearboxFacts, GearFacts, MonitorSpec, ToldSpeed
+from torqueloop.hil.results.monitors import ElementFacts, GearboxFacts, GearFacts, MonitorSpec, ReportedSpeed
 
 TICK_S = 0.01
 #: bit by bit A, B, C: A and C are gear 2, B and C gear 4, A and B none, all three too many
@@ -27,9 +27,9 @@ BOX = GearboxFacts(
     closed_as=[-1, -1, -1, -3, -1, 0, 1, -2], engine_max_radps=6000 * np.pi / 30,
 )  # fmt: skip
 SPEC = MonitorSpec(
-    BOX, {"v": "car.v", "asked": "BUS.gear_target", "told": "BUS.gear_actual"},
-    told=[(14.0, 4.0), (12.0, 2.0)], asked=[(1.0, 4.0), (2.0, -1.0)],
-    pairs=[ToldSpeed("BUS.n_in", "turbine.w"), ToldSpeed("BUS.n_out", "out.w")],
+    BOX, {"v": "car.v", "asked": "BUS.gear_target", "reported": "BUS.gear_actual"},
+    reported=[(14.0, 4.0), (12.0, 2.0)], asked=[(1.0, 4.0), (2.0, -1.0)],
+    pairs=[ReportedSpeed("BUS.n_in", "turbine.w"), ReportedSpeed("BUS.n_out", "out.w")],
 )  # fmt: skip
 #: no two numbers of it are equal
 FOUND = Finding(True, 900, 77.0, 399, 250, 6.5, 420, 0b101, 2, 3, 4.0, 5.0, float(LEVERS.index("D")))
@@ -60,8 +60,8 @@ SENTENCES = {
     "unanswered": "A torque request from 3.50 s on is never acknowledged.",
     "late_answer": "The acknowledge comes later than the control unit waits: at 4.00 s it ends a torque request before "
                    "the acknowledge, for the second time in a row.",
-    "told_speed": "From 4.00 s on, the rig sends the control unit a speed that differs from the true one by 6.5 rad/s: "
-                  "BUS.n_in 1910 1/min, turbine.w 955 1/min.",
+    "reported_speed": "From 4.00 s on, the rig sends the control unit a speed that differs from the true one by 6.5 "
+                  "rad/s: BUS.n_in 1910 1/min, turbine.w 955 1/min.",
 }  # fmt: skip
 
 
@@ -103,8 +103,10 @@ def test_words_of_levers_gears_and_elements() -> None:
         assert sentence("no_drive", closed=closed).endswith(f"requests it: {words}"), closed
     assert sentence("no_drive", closed=1, asked=3.0).endswith("A is closed, which drives nothing.")
     assert sentence("stall", gear=0).endswith("in neutral.") and sentence("stall", gear=-1).endswith("in gear R.")
-    assert sentence("other_gear", told=UNKNOWN).startswith("From 4.00 s on, the control unit reports 4, but")
-    assert sentence("other_gear", told=-2.0, gear=0).startswith("From 4.00 s on, the control unit reports P, but N is")
+    assert sentence("other_gear", reported=UNKNOWN).startswith("From 4.00 s on, the control unit reports 4, but")
+    assert sentence("other_gear", reported=-2.0, gear=0).startswith(
+        "From 4.00 s on, the control unit reports P, but N is"
+    )
     for asked in (UNKNOWN, 3.0):
         assert sentence("flare", asked=asked).startswith("After gear 3 flares at 4.00 s")
     holds = recorded(**{"C.w_rel": 0.9, "A.w_rel": -7.0})
@@ -131,11 +133,11 @@ def test_a_verdict_has_begin_length_and_worst_value() -> None:
     assert (quiet.state, quiet.first_s, quiet.lasts_s, quiet.worst, quiet.limit) == ("passed", None, None, 77.0, 60.0)
     assert verdict("flare", replace(FOUND, reached=0, failed=False)).state == "not reached"
     # of the recording alone: a pedal that is always 0.4 off
-    columns = {"told": np.full(2001, 0.9), "driver.pedal": np.full(2001, 0.5)}
+    columns = {"reported": np.full(2001, 0.9), "driver.pedal": np.full(2001, 0.5)}
     wrong = drive(column=columns.get)
     for limit, state, first_s in ((0.1, "failed", 0.0), (0.5, "passed", None)):
-        spec = replace(SPEC, pedals=[("told", "driver.pedal")], limits={"told_pedal": limit})
-        v = monitors._verdict(BY_NAME["told_pedal"], spec, wrong, None, monitors._Words(spec, recorded()), TICK_S)
+        spec = replace(SPEC, pedals=[("reported", "driver.pedal")], limits={"reported_pedal": limit})
+        v = monitors._verdict(BY_NAME["reported_pedal"], spec, wrong, None, monitors._Words(spec, recorded()), TICK_S)
         assert (v.state, v.first_s, v.worst) == (state, first_s, pytest.approx(0.4))
 
 
@@ -144,8 +146,8 @@ CHAINS = [
     ({"tie_up": 5.0, "no_gear": 5.2}, {"no_gear": "tie_up"}),  # of one time: the first of the catalogue stays
     ({"tie_up": 5.2, "no_gear": 5.0}, {"no_gear": "tie_up"}),
     ({"tie_up": 5.0, "no_gear": 3.0}, {"tie_up": "no_gear"}),
-    ({"told_speed": 2.0, "no_gear": 2.2, "flare": 2.5}, {"no_gear": "told_speed", "flare": "told_speed"}),
-    ({"overload": 1.0, "told_speed": 4.0, "slip": 5.0}, {"slip": "overload"}),
+    ({"reported_speed": 2.0, "no_gear": 2.2, "flare": 2.5}, {"no_gear": "reported_speed", "flare": "reported_speed"}),
+    ({"overload": 1.0, "reported_speed": 4.0, "slip": 5.0}, {"slip": "overload"}),
     ({"flare": 4.9, "shift_time": 3.0}, {"shift_time": "flare"}),  # the time limit of 1.5 s passes at 4.5 s
     ({"flare": 5.1, "shift_time": 3.0}, {}),
     ({"flare": 4.9, "shift_length": 3.0}, {"shift_length": "flare"}),  # of a whole shift: 2 s
@@ -183,14 +185,19 @@ def test_a_drive_is_summed_up_by_its_first_failure_or_its_gears() -> None:
     def strip(*gears: str) -> GearStrip:
         return GearStrip([], [], [Band(0.0, 1.0, gear) for gear in gears])
 
-    def told(state: str, first_s: float | None, text: str) -> MonitorVerdict:
+    def reported(state: str, first_s: float | None, text: str) -> MonitorVerdict:
         return MonitorVerdict("x", state, text, "", "", 0.0, first_s)
 
     way = strip("N", "1", "N", "1", "2", "R")
     assert summary([], way, 2, 123.4) == "The gearbox went 1 2 R: 2 shifts over 123 m, each as asked for and in time."
     assert summary([], strip("N", "3"), 0, None) == "The gearbox stayed in 3."
     assert summary([], strip("N"), 0, 5.0) == "No gear was engaged in this run."
-    of = [told("failed", None, "late"), told("failed", 3.0, "b"), told("failed", 2.0, "a"), told("waived", 1.0, "w")]
+    of = [
+        reported("failed", None, "late"),
+        reported("failed", 3.0, "b"),
+        reported("failed", 2.0, "a"),
+        reported("waived", 1.0, "w"),
+    ]
     assert summary(of, way, 2, None) == "a"
 
 

@@ -81,7 +81,7 @@ def test_our_own_kinds_are_found_in_a_checkout_that_nobody_installed() -> None:
     car: Vehicle = make_vehicle("road", VehicleSetup(CAR))
     assert isinstance(unit, SoftTcu) and isinstance(car, VehicleModel)
     unit.start()
-    assert unit.load(unit.save() or {}) is None and unit.stop().told["steps"] == 0
+    assert unit.load(unit.save() or {}) is None and unit.stop().reported["steps"] == 0
 
 
 def test_an_unknown_kind_is_refused_with_the_choices() -> None:

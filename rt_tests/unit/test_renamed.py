@@ -14,6 +14,7 @@ from torqueloop.core.describe.renamed import migrated, signals_in
 from torqueloop.hil.cli import app
 from torqueloop.hil.record.export import export
 from torqueloop.hil.rig.resolve.plan import load_plan
+from torqueloop.hil.rig.run.known_gates import own_gates
 from torqueloop.hil.scenario.scenario_tables import load_scenario
 
 RECORDINGS = Path(__file__).parents[1] / "hil" / "recordings"
@@ -83,6 +84,38 @@ def test_check_with_fix_mends_an_old_file(tmp_path: Path) -> None:
     assert again.exit_code == 0 and "now has the present names" not in again.output
 
 
+def test_a_rig_file_with_keys_of_before_is_read(tmp_path: Path) -> None:
+    """Keys of [monitors], metrics in gates: the plan is that of a file with the new ones."""
+    text = f'''kind = "rig"\nextends = "{installed("rigs")["desk_4hp22"]}"
+[monitors]
+told = "TCU_Status.gear_actual"
+limit.told_speed = 4.0
+waive.told_pedal = "a reason"
+[gates]
+mine = "slip_s == 0, can_stolen_ids + can_powertrain_stolen_ids == 0, x_slip_s == 0"
+'''
+    made = []
+    for k, one in enumerate((text, text.replace("told", "reported").replace("= \"slip_s", "= \"lost_time_s")
+                             .replace("stolen_ids", "foreign_frames"))):  # fmt: skip
+        path = tmp_path / f"{k}.toml"
+        path.write_text(one)
+        made.append(load_plan(path))
+    monitors = made[0].config.monitors
+    assert monitors.reported == "TCU_Status.gear_actual" and monitors == made[1].config.monitors
+    assert (monitors.limit, monitors.waive) == ({"reported_speed": 4.0}, {"reported_pedal": "a reason"})
+    old, new = ([g.text for g in own_gates(plan)] for plan in made)
+    assert old == new and "lost_time_s == 0" in old and "x_slip_s == 0" in old
+    assert "can_foreign_frames + can_powertrain_foreign_frames == 0" in old
+
+
+def test_names_of_before_in_python_work_with_a_warning() -> None:
+    from torqueloop.hil.ecu.control_unit import ParticipantStats, PeerStats
+
+    with pytest.warns(DeprecationWarning, match="reported"):
+        made = PeerStats("process", told={"shifts": 3}, losses={"x": 1})
+    assert made == ParticipantStats("process", reported={"shifts": 3}, losses={"x": 1})
+
+
 def test_a_recording_with_names_of_before_reports(tmp_path: Path) -> None:
     """Recorded when the signals of steps were called manoeuvre.*; its file of results has such a condition as well.
 
@@ -95,5 +128,10 @@ def test_a_recording_with_names_of_before_reports(tmp_path: Path) -> None:
         ("engage", True, pytest.approx(0.101)), ("drive", True, pytest.approx(0.991)),
         ("it stands before", True, pytest.approx(0.981)), ("it moves", True, pytest.approx(1.241)),
     ]  # fmt: skip
+    stats = run.report.stats
+    assert set(stats.participants) == {"tcu", "vehicle"} and stats.participants["tcu"].reported["gear"] == "1"
+    spec = run.report.run.info.monitors
+    assert stats.clock.lost_time_s == 0.0 and spec is not None and spec.signals["reported"].endswith("gear_actual")
+    assert spec.pairs[0].reported == "HIL_Speeds.n_engine" and (8.0, -2.0) in spec.reported
     made = export(RECORDINGS / "names_of_before", tmp_path / "old.csv")
     assert made.signals == 5 and "scenario.step" in (tmp_path / "old.csv").read_text()

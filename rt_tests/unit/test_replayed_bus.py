@@ -128,7 +128,7 @@ def test_a_frame_goes_with_the_first_step_at_or_behind_its_time(begin_s: float) 
         found += [(k, frame.can_id) for frame in unit.step(EcuInputs(5e-3 * k)).frames]
     steps = [next(k for k in range(70) if 5e-3 * k + 2e-6 >= t + begin_s) for t in times]
     assert found == list(zip(steps, range(len(times)), strict=True))
-    told = unit.stop().told
+    told = unit.stop().reported
     moved = max(max(0.0, 5e-3 * k - t - begin_s) for k, t in zip(steps, times, strict=True))
     assert told["moved_us_max"] == pytest.approx(1e6 * moved) and (told["frames"], told["log_ended"]) == (7, True)
 
@@ -155,7 +155,7 @@ def test_the_unit_of_a_rig_file_sends_the_frames_of_its_node(tmp_path: Path, pro
     unit.start()
     sent = [(k, frame.can_id) for k in range(8) for frame in unit.step(EcuInputs(2e-3 * k)).frames]
     assert sent == [(3, 0x210), (4, 0x212), (5, 0x210)] and unit.period_s == 2e-3
-    told = unit.stop().told
+    told = unit.stop().reported
     assert [told.get(n) for n in ("frames", "protected", "left_as_recorded")] == [
         3,
         *((2, 1) if protect else (None, None)),

@@ -304,12 +304,12 @@ def test_troubles_of_the_bus_are_checks_for_both_ways_to_it() -> None:
     def words(bus: BusStats) -> dict[str, tuple[bool, bool, str]]:
         return {c.name: (c.passed, c.counts, c.text) for c in checks("", bus)}
 
-    stolen = "nobody else sends our CAN messages"
-    assert words(BusStats(gateway=GatewayStats()))[stolen][0]
-    assert not words(BusStats(gateway=GatewayStats(stolen_ids=2), stolen="HIL_Driver (0x111)"))[stolen][0]
-    native = NativeStats(stolen_ids=2, rx_dropped=5, bus_state_worst="passive", errors={"ack": 3, "bus_off": 0})
-    found = words(BusStats(rx_frames=1000, native=native, stolen="HIL_Driver (0x111)"))
-    assert not found[stolen][0] and "2 frames of another sender, first HIL_Driver (0x111)" in found[stolen][2]
+    foreign = "nobody else sends our CAN messages"
+    assert words(BusStats(gateway=GatewayStats()))[foreign][0]
+    assert not words(BusStats(gateway=GatewayStats(foreign_frames=2), foreign="HIL_Driver (0x111)"))[foreign][0]
+    native = NativeStats(foreign_frames=2, rx_dropped=5, bus_state_worst="passive", errors={"ack": 3, "bus_off": 0})
+    found = words(BusStats(rx_frames=1000, native=native, foreign="HIL_Driver (0x111)"))
+    assert not found[foreign][0] and "2 frames of another sender, first HIL_Driver (0x111)" in found[foreign][2]
     assert found["no frame lost between tick and bus"] == (False, False, "rx_dropped 5")
     assert found["CAN bus without errors"] == (False, False, "worst state passive; error frames: ack 3")
     assert all(passed for passed, _, _ in words(BusStats(rx_frames=10, native=NativeStats())).values())
@@ -340,9 +340,9 @@ def test_metrics_of_a_bus_are_sums_over_its_messages_and_the_newest_time() -> No
     counts = {f.name: (3 + k, 40 + 2 * k) for k, f in enumerate(fields(RxMessage)) if f.type == "int"}
     messages = {name: RxMessage(**{key: both[k] for key, both in counts.items()}) for k, name in enumerate("AB")}
     for rx in (messages, dict(reversed(messages.items()))):
-        found = _bus(BusStats(rx=rx, native=NativeStats(stolen_ids=7)))
+        found = _bus(BusStats(rx=rx, native=NativeStats(foreign_frames=7)))
         wanted = {f"rx_{key}": max(both) if key == "last_ok_ns" else sum(both) for key, both in counts.items()}
-        assert {name: found[name] for name in wanted} == wanted and found["stolen_ids"] == 7
+        assert {name: found[name] for name in wanted} == wanted and found["foreign_frames"] == 7
 
 
 def test_metrics_of_several_links_are_together_sums_or_the_largest() -> None:

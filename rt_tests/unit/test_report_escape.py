@@ -20,7 +20,7 @@ from torqueloop.hil.results.links import (
     GatewayStats,
     LinkStats,
     NativeStats,
-    PeerStats,
+    ParticipantStats,
     RxMessage,
     VehicleStats,
 )
@@ -29,7 +29,7 @@ from torqueloop.hil.results.run import EnergyStats, FaultStats, FirstFaultStats,
 BAD = "<script>alert('{}')</script>"
 #: every place of the results that holds words of somebody else
 PLACES = (
-    "rig", "powertrain", "gate", "cause", "gear", "signal", "element", "bus", "message", "stolen", "error", "endpoint",
+    "rig", "powertrain", "gate", "cause", "gear", "signal", "element", "bus", "message", "foreign", "error", "endpoint",
     "vehicle", "peer", "told", "stream", "stream_cause", "target", "kind", "when", "measure", "remedy", "phase", "term",
     "output", "degraded", "kernel", "fault_error", "input", "mode",
 )  # fmt: skip
@@ -54,8 +54,8 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bus = BusStats(
         {bad("message"): RxMessage(ok=5, crc=2)},
         rx_bad=2,
-        stolen=bad("stolen"),
-        gateway=GatewayStats(stolen_ids=1, error=bad("error")),
+        foreign=bad("foreign"),
+        gateway=GatewayStats(foreign_frames=1, error=bad("error")),
     )
     link = LinkStats(bad("mode"), bad("endpoint"), accepted=5, lost=4, rejected={bad("kind"): 2})
     change(
@@ -64,7 +64,9 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {
             "buses": {bad("bus"): bus, "other": BusStats(native=NativeStats(bad("error"), errors={bad("error"): 1}))},
             "vehicles": {bad("vehicle"): VehicleStats(link=link)},
-            "peers": {bad("peer"): PeerStats.of("process", {bad("told"): bad("told"), "refused": {bad("told"): 3}})},
+            "participants": {
+                bad("peer"): ParticipantStats.of("process", {bad("told"): bad("told"), "refused": {bad("told"): 3}})
+            },
             "recording": {bad("stream"): StreamStats(cause=bad("stream_cause"))},
             "safe_state": SafeState(True, bad("cause"), "limit", 100),
             "first_fault": FirstFaultStats(1, 1, bad("error"), bad("fault_error")),

@@ -34,7 +34,7 @@ def clock_stats() -> dict[str, Any]:
     rig.set_script(ClockScript(rows))
     rig.run()
     counters, account = rig.counters(), rig.account
-    names = ("ticks", "missed", "late_started", "dropped", "overruns", "slip_s", "margin_min_us")
+    names = ("ticks", "missed", "late_started", "dropped", "overruns", "lost_time_s", "margin_min_us")
     return {
         **{name: counters[name] for name in names},
         "grace": Grace(**counters["grace"]),

@@ -32,7 +32,7 @@ def run_dir(folder: Path, rows: list[tuple[int, int]], **info: object) -> Path:
     rig.run()
     write_run(folder, duration_s=0.5)
     c, account = rig.counters(), rig.account
-    clock = {name: c[name] for name in ("ticks", "missed", "dropped", "late_started", "overruns", "slip_s")}
+    clock = {name: c[name] for name in ("ticks", "missed", "dropped", "late_started", "overruns", "lost_time_s")}
     clock |= {
         "wake_lateness_us": Timing(**account.lateness.summary()),
         "compute_us": Timing(**account.compute.summary()),

@@ -180,7 +180,7 @@ def test_percentiles_margin_phases_and_worst_ticks_of_the_loop(page: Page, html:
 
 def test_counters_of_the_loop_and_of_its_grace_stand_under_their_words(page: Page) -> None:
     words = {"ticks": "ticks", "missed": "missed", "started late": "late_started", "dropped": "dropped",
-             "overruns": "overruns", "slip s": "slip_s", "minor page faults": "minor_faults",
+             "overruns": "overruns", "lost s": "lost_time_s", "minor page faults": "minor_faults",
              "major page faults": "major_faults", "switches (sleep)": "voluntary_switches",
              "switches (taken off)": "involuntary_switches"}  # fmt: skip
     grace = {**words, "largest lateness µs": "lateness_max_us", "longest tick µs": "compute_max_us"}
@@ -206,7 +206,7 @@ def test_messages_counts_and_latencies_of_a_bus(page: Page) -> None:
     bus = STATS.buses["can"]
     for name in ("rx_frames", "rx_bad", "tx_frames", "tx_dropped", "rx_ring_dropped"):
         assert section.pairs[name] == str(getattr(bus, name))
-    for name in ("rx_taken", "tx_enobufs", "stolen_ids", "unconfirmed_age_us", "last_errno"):
+    for name in ("rx_taken", "tx_enobufs", "foreign_frames", "unconfirmed_age_us", "last_errno"):
         assert section.pairs[name] == str(getattr(told.NATIVE, name))
 
 
@@ -256,7 +256,8 @@ def test_tiles_on_the_real_and_on_the_virtual_clock(page: Page, tmp_path: Path) 
     late, compute = CLOCK.wake_lateness_us, CLOCK.compute_us
     ours = [
         ["shifts", "1→2→3→4", "", "71 mode changes"],
-        ["ticks missed", f"{CLOCK.missed}", f"of {CLOCK.ticks}", f"{CLOCK.overruns} overruns · slip {CLOCK.slip_s} s"],
+        ["ticks missed", f"{CLOCK.missed}", f"of {CLOCK.ticks}",
+         f"{CLOCK.overruns} overruns · {CLOCK.lost_time_s} s lost"],
         ["wake lateness p99", four(late.p99), "µs", f"max {four(late.max)} µs"],
         ["compute p99", four(compute.p99), "µs", f"p50 {four(compute.p50)} · max {four(compute.max)} µs"],
         ["energy residual", f"{12.5 / 508e3:.1e}", "", "of 508 kJ turned over"],
@@ -345,7 +346,7 @@ def test_the_strip_of_gears_has_asked_told_and_engaged_with_the_shifts(tmp_path:
     ((_, rows),) = [("gears", p.rows) for p in figures.figures["gears"].panels]
     assert [(name, [(s.begin, s.end, s.text) for s in row]) for name, row in rows] == [
         ("asked", [(0.0, 2.5, "1"), (2.5, 10.0, "2")]),
-        ("told", [(5.0, 10.0, "3")]),
+        ("reported", [(5.0, 10.0, "3")]),
         ("engaged", [(0.0, 7.5, "N"), (7.5, 10.0, "4")]),
         ("shifts", [(s.begin_s, s.end_s, s.name) for s in SHIFTS]),
     ]

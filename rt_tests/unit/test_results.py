@@ -36,7 +36,7 @@ from torqueloop.hil.results.links import (
     GatewayStats,
     LinkStats,
     NativeStats,
-    PeerStats,
+    ParticipantStats,
     RxMessage,
     VehicleStats,
 )
@@ -59,7 +59,9 @@ def test_what_is_written_is_read_again(run_dir: Path) -> None:
     wild = replace(
         info,
         overrides={"driver.pedal": [[0.0, 1.0]], "gates.x": None},
-        stats=replace(info.stats, solver=SolverStats(events=3), clock=replace(info.stats.clock, slip_s=float("inf"))),
+        stats=replace(
+            info.stats, solver=SolverStats(events=3), clock=replace(info.stats.clock, lost_time_s=float("inf"))
+        ),
     )
     write_run_info(run_dir, wild)
     assert read_run_info(run_dir) == wild
@@ -77,8 +79,8 @@ def test_every_field_of_the_tree_survives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "error", "words"),
     [
-        ('{"rig": "desk", "stats": {"ticks": 5}}', ResultVersionError, "format 1.*reads 2.*version of torqueloop"),
-        ('{"format": 3, "rig": "desk"}', ResultVersionError, "format 3.*a newer torqueloop"),
+        ('{"rig": "desk", "stats": {"ticks": 5}}', ResultVersionError, "format 1.*reads 3.*version of torqueloop"),
+        ('{"format": 4, "rig": "desk"}', ResultVersionError, "format 4.*a newer torqueloop"),
         ('{"format": 2, "rig": "desk", "tick_s": "soon"}', ResultError, "tick_s: .*number"),
         ('{"format": 2}', ResultError, "rig"),
         ("[1]", ResultError, "not a table"),
@@ -149,12 +151,12 @@ def test_numbers_that_json_does_not_know_are_strings_and_come_back() -> None:
 
 
 def test_several_buses_have_metrics_together_and_each(run_dir: Path) -> None:
-    one = BusStats({"A": RxMessage(ok=5, crc=1)}, rx_frames=6, gateway=GatewayStats(stolen_ids=2))
+    one = BusStats({"A": RxMessage(ok=5, crc=1)}, rx_frames=6, gateway=GatewayStats(foreign_frames=2))
     two = BusStats({"B": RxMessage(ok=7)}, rx_frames=7, native=NativeStats(tx_lost=4))
     change(run_dir, stats={"buses": {"body": one, "drive": two}})
     m = analyse(run_dir).metrics
     assert (m["can_rx_ok"], m["can_rx_crc"], m["can_rx_frames"]) == (12, 1, 13)
-    assert (m["can_stolen_ids"], m["can_tx_lost"]) == (2, 4)
+    assert (m["can_foreign_frames"], m["can_tx_lost"]) == (2, 4)
     assert (m["can_body_rx_ok"], m["can_drive_rx_ok"], m["can_body_rx_A_crc"], m["can_rx_B_ok"]) == (5, 7, 1, 7)
 
 
@@ -225,8 +227,8 @@ def stream(**changes: Any) -> dict[str, Any]:
     return {"stats": {"recording": {"bus": StreamStats(**changes)}}}
 
 
-def tcu(stats: PeerStats) -> dict[str, Any]:
-    return {"stats": {"peers": {"tcu": stats}}}
+def tcu(stats: ParticipantStats) -> dict[str, Any]:
+    return {"stats": {"participants": {"tcu": stats}}}
 
 
 def vehicle(**changes: Any) -> dict[str, Any]:
@@ -247,8 +249,9 @@ PLANTED: list[tuple[str, dict[str, Any] | Callable[[Path], None], bool, str]] = 
     ("recording without gaps", stream(lost_records=3), True, "bus: 3 records lost"),
     ("recording without gaps", stream(cause="OSError: full", discarded_bytes=9), True, "full, 9"),
     ("all recorded numbers finite", spoil, True, "NaN"),
-    ("nobody else sends our CAN messages", bus(gateway=GatewayStats(stolen_ids=1), stolen="A (0x1)"), True, "first A"),
-    ("nobody else sends our CAN messages", bus(gateway=None, native=NativeStats(stolen_ids=1)), True, "1 frames"),
+    ("nobody else sends our CAN messages", bus(gateway=GatewayStats(foreign_frames=1), foreign="A (0x1)"),
+     True, "first A"),
+    ("nobody else sends our CAN messages", bus(gateway=None, native=NativeStats(foreign_frames=1)), True, "1 frames"),
     (LOST, bus(gateway=GatewayStats(rx_dropped=1)), False, "rx_dropped 1"),
     (LOST, bus(gateway=GatewayStats(kernel_drops=100)), True, "kernel_drops 100"),
     (LOST, bus(gateway=GatewayStats(tx_failed=100)), True, "tx_failed 100"),
@@ -265,12 +268,12 @@ PLANTED: list[tuple[str, dict[str, Any] | Callable[[Path], None], bool, str]] = 
     ("no answer of the vehicle lost", vehicle(duplicate=900), True, "duplicate 900"),
     ("no answer of the vehicle lost", vehicle(out_of_order=90), True, "out of order 90"),
     ("no answer of the vehicle lost", vehicle(rejected={"range": 90}), True, r"refused \(range\) 90"),
-    ("tcu has lost and refused nothing", tcu(PeerStats.of("process", {"refused": {"crc": 4}})),
+    ("tcu has lost and refused nothing", tcu(ParticipantStats.of("process", {"refused": {"crc": 4}})),
      True, r"refused \(crc\) 4"),
-    ("tcu has lost and refused nothing", tcu(PeerStats("process", -9)), False, "status -9"),
+    ("tcu has lost and refused nothing", tcu(ParticipantStats("process", -9)), False, "status -9"),
     ("energy balance closes", {"stats": {"energy": EnergyStats({"engine": 1e3}, {"road": 999.0})}}, False, "residual"),
     ("energy balance closes", {"stats": {"energy": EnergyStats({"engine": 1e3}, {"road": 900.0})}}, True, "residual"),
-    ("every tick on time", {"clock": {"missed": 3, "slip_s": 0.002}}, False, "3 of 2000 missed"),
+    ("every tick on time", {"clock": {"missed": 3, "lost_time_s": 0.002}}, False, "3 of 2000 missed"),
     ("real time not degraded", {"stats": {"degraded": ["no rights"]}}, False, "no rights"),
     ("every step resolved", {"stats": {"solver": SolverStats(fallbacks=2)}}, False, "finished 2 steps"),
     ("every step resolved", {"stats": {"remarks": ["shaft: oscillates"]}}, False, "shaft: oscillates"),
@@ -282,7 +285,7 @@ def test_a_check_sees_what_it_is_for(
     name: str, planted: dict[str, Any] | Callable[[Path], None], counts: bool, words: str, run_dir: Path
 ) -> None:
     change(run_dir, **bus(), gates={})
-    change(run_dir, stats={"degraded": [], "peers": {"tcu": PeerStats("process", 0)}})
+    change(run_dir, stats={"degraded": [], "participants": {"tcu": ParticipantStats("process", 0)}})
     before = analyse(run_dir)
     assert before.passed and all(c.passed for c in before.checks if c.name == name), "nothing is planted yet"
     if callable(planted):
@@ -297,7 +300,7 @@ def test_a_check_sees_what_it_is_for(
 
 def test_every_check_is_planted(run_dir: Path) -> None:
     change(run_dir, **bus(gateway=None, native=NativeStats()))
-    change(run_dir, stats={"peers": {"tcu": PeerStats("process", 0)}})
+    change(run_dir, stats={"participants": {"tcu": ParticipantStats("process", 0)}})
     assert {c.name for c in analyse(run_dir).checks} == {name for name, *_ in PLANTED}
     assert 0.0 < LOSS_MAX <= 0.01
 

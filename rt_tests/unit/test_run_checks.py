@@ -18,7 +18,7 @@ from torqueloop.hil.results.links import (
     GatewayStats,
     LinkStats,
     NativeStats,
-    PeerStats,
+    ParticipantStats,
     RxMessage,
     VehicleStats,
 )
@@ -84,9 +84,9 @@ def test_a_bus_in_error_and_frames_of_others_are_told() -> None:
     native = NativeStats(bus_state="active", bus_state_worst="passive", errors={"bit": 0, "ack": 3})
     (check,) = failed(BusStats(native=native))
     assert (check.counts, check.text) == (False, "worst state passive; error frames: ack 3")
-    for port in (GatewayStats(stolen_ids=2), NativeStats(stolen_ids=2)):
+    for port in (GatewayStats(foreign_frames=2), NativeStats(foreign_frames=2)):
         ways = {"gateway": port} if isinstance(port, GatewayStats) else {"native": port}
-        (check,) = failed(BusStats(stolen="A (0x11)", unheard="B", **ways))
+        (check,) = failed(BusStats(foreign="A (0x11)", unheard="B", **ways))
         assert check.name == STOLEN and check.text.startswith("2 frames of another sender, first A (0x11)")
     (check,) = [c for c in _bus("", replace(CLEAN_NATIVE, unheard="B")) if c.name == STOLEN]
     assert (check.passed, check.text) == (True, "not received: B")
@@ -108,12 +108,14 @@ def test_answers_of_the_vehicle_are_counted_by_what_became_of_them(counts: dict,
 
 
 def test_a_peer_fails_a_run_by_what_it_has_lost_unless_faults_were_injected() -> None:
-    peer = PeerStats(exit_status=3, losses={"refused (crc)": 4})
+    peer = ParticipantStats(exit_status=3, losses={"refused (crc)": 4})
     for faults in (False, True):
         check = _peer("TCU", peer, faults)
         assert (check.passed, check.counts, check.text) == (False, not faults, "refused (crc) 4; ended with status 3")
-    check = _peer("TCU", PeerStats(exit_status=3), False)
-    assert (check.passed, check.counts) == (False, False) and _peer("TCU", PeerStats(exit_status=0), False).passed
+    check = _peer("TCU", ParticipantStats(exit_status=3), False)
+    assert (check.passed, check.counts) == (False, False) and _peer(
+        "TCU", ParticipantStats(exit_status=0), False
+    ).passed
 
 
 @pytest.mark.parametrize(("residual", "passes", "fails"), [
@@ -167,16 +169,16 @@ def test_an_energy_belongs_where_its_name_says() -> None:
         assert terms == {name: pytest.approx(1.5 * names.index(name)) for name in group}
 
 
-@pytest.mark.parametrize(("clock", "missed", "slip_s", "text"), [
-    ("real", 7, 0.25, "7 of 400 missed, simulated time slipped by 0.25 s"), ("real", 7, None, "7 of 400 missed, "
-     "simulated time slipped by 0 s"), ("real", 0, 0.0, ""), ("real", None, 0.0, None), ("virtual", 7, 0.0, None),
+@pytest.mark.parametrize(("clock", "missed", "lost_time_s", "text"), [
+    ("real", 7, 0.25, "7 of 400 missed, 0.25 s of simulated time lost"), ("real", 7, None, "7 of 400 missed, 0 s "
+     "of simulated time lost"), ("real", 0, 0.0, ""), ("real", None, 0.0, None), ("virtual", 7, 0.0, None),
 ])  # fmt: skip
 def test_ticks_that_are_late_are_counted_on_the_real_clock(
-    clock: str, missed: int | None, slip_s: float | None, text: str | None
+    clock: str, missed: int | None, lost_time_s: float | None, text: str | None
 ) -> None:
     run = SimpleNamespace(info=SimpleNamespace(over=True, state="ended", clock=clock), signals=None,
                           stats=RunStats(), incomplete=[])  # fmt: skip
-    stats = RunStats(ClockStats(ticks=400, missed=missed, slip_s=slip_s))
+    stats = RunStats(ClockStats(ticks=400, missed=missed, lost_time_s=lost_time_s))
     found = [c for c in check_run(run, stats, {}, None) if c.name == "every tick on time"]  # type: ignore[arg-type]
     assert [(c.passed, c.text, c.counts) for c in found] == ([] if text is None else [(not text, text, False)])
 

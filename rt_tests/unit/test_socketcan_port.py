@@ -140,10 +140,10 @@ def test_bytes_beyond_the_length_are_zero_in_the_frame(udp: Wire) -> None:
 
 
 def test_a_foreign_frame_with_an_identifier_of_ours_is_stolen(udp: Wire) -> None:
-    assert udp.port.stolen_id is None
+    assert udp.port.foreign_id is None
     got = udp.take(classic(0x110, b"x"), classic(0x111, b"y"), classic(EXTENDED | 0x1ABCDE))
     assert [k for k, *_ in got] == [STOLEN, DATA, STOLEN]
-    assert udp.port.stolen_id == 0x110 and udp.port.counters()["stolen_ids"] == 2
+    assert udp.port.foreign_id == 0x110 and udp.port.counters()["foreign_frames"] == 2
 
 
 def test_the_kernels_overflow_count_is_taken_over_and_what_it_kept_is_read() -> None:

@@ -14,7 +14,7 @@ from torqueloop.cython_kernels.tick.monitors import CLOSED
 from torqueloop.hil.common.levers import LEVERS
 from torqueloop.hil.monitors.catalogue import MONITORS, ONLINE
 from torqueloop.hil.monitors.reading import Finding, read_recording
-from torqueloop.hil.results.monitors import ElementFacts, GearboxFacts, GearFacts, MonitorSpec, ToldSpeed
+from torqueloop.hil.results.monitors import ElementFacts, GearboxFacts, GearFacts, MonitorSpec, ReportedSpeed
 
 Array = NDArray[np.float64]
 #: 20 s in ticks of 5 ms
@@ -39,10 +39,12 @@ BOX = GearboxFacts(
     [GearFacts(name, number, ratio, list(elements), {}) for name, (elements, ratio, number) in GEARS.items()],
     [_closed_as(mask) for mask in range(16)], [False] * 16, 1500.0, 80.0, 700.0,
 )  # fmt: skip
-FACTS = ("w_in", "w_out", "v", "a", "tau_in", "lockup_mode", "engine", "pedal", "brake", "lever", "told", "asked",
+FACTS = ("w_in", "w_out", "v", "a", "tau_in", "lockup_mode", "engine", "pedal", "brake", "lever", "reported", "asked",
          "request", "answer", "cause")  # fmt: skip
 NUMBERS = [(float(k), float(k)) for k in (-2, -1, 0, 1, 2, 3)]
-SPEC = MonitorSpec(BOX, {fact: fact for fact in FACTS}, told=NUMBERS, asked=NUMBERS, pairs=[ToldSpeed("sent", "w_out")])
+SPEC = MonitorSpec(
+    BOX, {fact: fact for fact in FACTS}, reported=NUMBERS, asked=NUMBERS, pairs=[ReportedSpeed("sent", "w_out")]
+)
 
 
 def course(*points: tuple[float, float]) -> Array:
@@ -58,7 +60,7 @@ def closed(elements: str) -> dict[str, Array]:
 
 def geared(*points: tuple[float, str]) -> dict[str, Array]:
     """Gears from these times on ("": on the way to the next one): their elements, the speed of the turbine, what is
-    told and asked for."""
+    reported and asked for."""
     made: dict[str, Array] = {
         f"{name}.capacity": course(*((t, 200.0 * (name in GEARS[g][0] if g else 0)) for t, g in points))
         for name in NAMES
@@ -66,7 +68,7 @@ def geared(*points: tuple[float, str]) -> dict[str, Array]:
     way = [(t, [GEARS[points[j][1]] for j in ((k,) if g else (k - 1, k + 1))]) for k, (t, g) in enumerate(points)]
     made["w_in"] = course(*((t, 100.0 * sum(ratio for _, ratio, _ in gears) / len(gears)) for t, gears in way))
     made["asked"] = course(*((t, float(gears[-1][2])) for t, gears in way))
-    made["told"] = course(*((t, float(GEARS[g][2])) for t, g in points if g))
+    made["reported"] = course(*((t, float(GEARS[g][2])) for t, g in points if g))
     return made
 
 
@@ -94,19 +96,19 @@ ERRORS: dict[str, dict[str, Any]] = {
     "flare": geared((0.0, "1"), (5.0, ""), (5.3, "2")) | {"w_in": course((0.0, 300.0), (5.0, 380.0), (5.3, 200.0))},
     "hunting": geared(*((0.0, "1"), (5.0, "2"), (5.8, "1"), (6.6, "2"), (7.4, "1"))),
     "shift_time": geared((0.0, "1"), (5.0, ""), (7.0, "2")),
-    "other_gear": {"told": 2.0},
+    "other_gear": {"reported": 2.0},
     "skipped": geared((0.0, "1"), (5.0, ""), (5.5, "3")) | {"asked": course((0.0, 1.0), (5.0, 2.0))},
     "slip": {"w_in": 310.0},
     "no_drive": {**closed("A"), "w_out": 0.0, "v": 0.0, "w_in": 90.0},
     "engine_speed": {"engine": 710.0},
     "stall": {"engine": course((0.0, 300.0), (5.0, 30.0))},
     "lock_up": {**geared((0.0, "3")), "lockup_mode": 1.0},
-    "park": {"told": -2.0},
+    "park": {"reported": -2.0},
     "unanswered": {"request": course((0.0, 0.0), (5.0, 1.0))},
     "late_answer": {"request": course((0.0, 0.0), (5.0, 1.0), (5.1, 0.0), (6.0, 1.0), (6.1, 0.0))},
-    "told_speed": {"sent": 50.0},
+    "reported_speed": {"sent": 50.0},
     "interrupted": geared((0.0, "1"), (5.0, ""), (5.6, "1")) | {
-        "told": 1.0, "asked": course((0.0, 1.0), (4.8, 2.0), (5.4, 1.0)),
+        "reported": 1.0, "asked": course((0.0, 1.0), (4.8, 2.0), (5.4, 1.0)),
         "w_in": course((0.0, 300.0), (5.0, 260.0), (5.6, 300.0))},
 }  # fmt: skip
 
@@ -183,7 +185,7 @@ def test_a_unit_may_wait_for_an_engine_that_was_fast_before_the_lever_was_moved(
         "v": 0.0,
         "sent": 0.0,
         "lever": course((0.0, N), (5.0, D)),
-        "told": 0.0,
+        "reported": 0.0,
         "asked": 0.0,
     }
     assert failed(read(**n, w_in=course((0.0, 650.0)))) == set()

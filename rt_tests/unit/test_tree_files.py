@@ -259,4 +259,4 @@ def test_a_tree_makes_as_few_steps_in_a_period_as_its_longest_step_allows(
     for k in range(3):
         tree.step(SimpleNamespace(t_s=k * period_s, sensors=(7.0 + k,)))  # type: ignore[arg-type]
     assert made == [(0.0, pytest.approx(period_s), steps), (period_s, pytest.approx(period_s), steps)]
-    assert told == [(k * period_s, 7.0 + k) for k in range(3)] and tree.stop().told == {"exchanges": 3}
+    assert told == [(k * period_s, 7.0 + k) for k in range(3)] and tree.stop().reported == {"exchanges": 3}

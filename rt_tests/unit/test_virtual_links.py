@@ -9,7 +9,7 @@ import pytest
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.cython_kernels.rings.ring import FrameRing
 from torqueloop.cython_kernels.tick.rig import Rig
-from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, Frame, PeerStats
+from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, Frame, ParticipantStats
 from torqueloop.hil.rig.assemble.virtual_links import VirtualBus, VirtualUnit, VirtualUnits
 
 FD, EXTENDED = 4, 1 << 31
@@ -24,7 +24,7 @@ class Speaker:
 
     def start(self) -> None: ...
 
-    def stop(self) -> PeerStats | None:
+    def stop(self) -> ParticipantStats | None:
         return None
 
     def step(self, inputs: EcuInputs) -> EcuOutputs:

@@ -125,7 +125,7 @@ def test_isotp_of_the_kernel_shares_the_bus(guests):
     stats, frames, seen = guests
     assert seen["request"] and seen["answer"]
     assert sum(can_id in (0x7E0, 0x7E8) for _, can_id, _ in frames) > 700, "frames of 5000 bytes in 7-byte pieces"
-    assert stats.buses["powertrain"].rx_bad == 0 and stats.buses["powertrain"].stolen_ids == 0
+    assert stats.buses["powertrain"].rx_bad == 0 and stats.buses["powertrain"].foreign_frames == 0
 
 
 def test_floods_of_our_and_of_foreign_identifiers_do_not_hold_up_the_rig(folder):
@@ -155,7 +155,7 @@ def test_flood_of_an_identifier_of_ours_is_counted_as_foreign_sender(folder):
         stats = run(write_rig(folder / "d", CONFIGS), 2.0, folder / "d" / "out", beside)
     bus = stats.buses["powertrain"]
     assert stats.clock.missed == 0
-    assert bus.stolen_ids <= FLOOD <= bus.stolen_ids + bus.native.rx_dropped and bus.stolen
+    assert bus.foreign_frames <= FLOOD <= bus.foreign_frames + bus.native.rx_dropped and bus.foreign
 
 
 def test_canplayer_of_a_recorded_control_unit_drives_the_rig(folder, guests):

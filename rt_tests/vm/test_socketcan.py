@@ -116,7 +116,7 @@ def test_own_frames_come_back_as_confirmation_with_their_latency(make: Callable[
     assert [k for k, *_ in p.seen] == [OWN] * 20
     assert counters["unconfirmed"] == 0 and counters["unconfirmed_forgotten"] == 0
     assert counters["send_latency_us"]["count"] == 20 and counters["send_latency_us"]["min"] >= 0
-    assert counters["stolen_ids"] == 0 and p.port.stolen_id is None
+    assert counters["foreign_frames"] == 0 and p.port.foreign_id is None
     # the other node hears them as data
     assert other.until(lambda: len(other.seen) == 20) and {k for k, *_ in other.seen} == {DATA}
 
@@ -124,8 +124,8 @@ def test_own_frames_come_back_as_confirmation_with_their_latency(make: Callable[
 def test_frames_with_our_identifier_from_another_node_are_stolen(make: Callable[..., Port]) -> None:
     p = make()
     cansend("110#AA")
-    assert p.until(lambda: p.count("stolen_ids") == 1)
-    assert p.port.stolen_id == 0x110 and p.seen[0][0] == STOLEN
+    assert p.until(lambda: p.count("foreign_frames") == 1)
+    assert p.port.foreign_id == 0x110 and p.seen[0][0] == STOLEN
 
 
 def test_kernel_stamps_lie_between_sending_and_reading(make: Callable[..., Port]) -> None:

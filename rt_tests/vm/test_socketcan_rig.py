@@ -128,7 +128,7 @@ def test_every_frame_of_the_rig_is_confirmed_and_every_one_of_the_control_unit_t
     # the frames of the last tick come back in the next
     assert can["tx_taken"] == rig["tx_frames"] == can["tx_confirmed"] + can["unconfirmed"]
     assert can["unconfirmed"] <= 3 and can["unconfirmed_forgotten"] == 0
-    assert can["send_latency_us"]["count"] == can["tx_confirmed"] and can["stolen_ids"] == can["rx_dropped"] == 0
+    assert can["send_latency_us"]["count"] == can["tx_confirmed"] and can["foreign_frames"] == can["rx_dropped"] == 0
     assert bench.replayed_hash() == bench.parts.rig.state_hash
 
 

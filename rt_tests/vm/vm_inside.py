@@ -50,7 +50,7 @@ def _kept(stats: RunStats) -> dict[str, Any]:
         "late_started",
         "dropped",
         "overruns",
-        "slip_s",
+        "lost_time_s",
         "margin_min_us",
     )
     kept: dict[str, Any] = {name: getattr(stats.clock, name) for name in names}

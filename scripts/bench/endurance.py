@@ -199,7 +199,7 @@ class Sampler(threading.Thread):
             pass
         # the first wake-ups after arming are for what happens once
         self._ended.wait(2.0)
-        begin, peers = time.monotonic(), participants()
+        begin, theirs = time.monotonic(), participants()
         while True:
             loop = next((t.native_id for t in threading.enumerate() if t.name == LOOP_THREAD), None)
             if loop is None:
@@ -219,7 +219,7 @@ class Sampler(threading.Thread):
                     "minor_faults": minor,
                     "major_faults": major,
                     "stolen_s": stolen_s(),
-                    **{f"{name}_rss_kib": status(pid).get("VmRSS") for name, pid in peers.items()},
+                    **{f"{name}_rss_kib": status(pid).get("VmRSS") for name, pid in theirs.items()},
                 }
             )
             if self._ended.wait(self._every):
@@ -307,10 +307,10 @@ def show(result: dict[str, Any], console: Console) -> None:
     usage = ", ".join(
         f"{k} {getattr(clock, k)}" for k in ("missed", "dropped", "overruns", "minor_faults", "major_faults")
     )
-    console.print(f"{usage}, slip {clock.slip_s:.3f} s; host load {result['host_load']}", highlight=False)
+    console.print(f"{usage}, {clock.lost_time_s:.3f} s lost; host load {result['host_load']}", highlight=False)
     if result["samples"]:
-        stolen = result["samples"][-1]["stolen_s"] - result["samples"][0]["stolen_s"]
-        console.print(f"stolen by the host of this machine meanwhile: {stolen:.2f} s", highlight=False)
+        foreign = result["samples"][-1]["stolen_s"] - result["samples"][0]["stolen_s"]
+        console.print(f"foreign by the host of this machine meanwhile: {foreign:.2f} s", highlight=False)
     memory = Table(box=None)
     keys = [k for k in result["samples"][0] if k != "t_s"] if result["samples"] else []
     for title in ("t [s]", *keys):

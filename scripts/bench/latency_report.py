@@ -141,7 +141,7 @@ def real(folder: Path, seconds: float, port: int) -> Part:
     text = f"{clock.ticks} + {clock.dropped} of {points}"
     part.gate("ticks and drops make the grid", clock.ticks + clock.dropped >= points, text)
     recorded(part, stats)
-    shown = ("missed", "dropped", "overruns", "slip_s", "minor_faults", "major_faults", "involuntary_switches")
+    shown = ("missed", "dropped", "overruns", "lost_time_s", "minor_faults", "major_faults", "involuntary_switches")
     counts = {key: getattr(clock, key) for key in ("ticks", *shown)}
     part.values = {
         "wake_lateness_us": clock.wake_lateness_us,

@@ -52,11 +52,11 @@ class Checkpoint:
     #: parameters that were changed at run time, SI
     parameters: dict[str, float]
     image: bytes
-    #: state of the peers in this process, frames on their way to them; empty on the real clock
-    peers: dict[str, Any] = field(default_factory=dict)
+    #: state of the participants in this process, frames on their way to them; empty on the real clock
+    participants: dict[str, Any] = field(default_factory=dict)
 
 
-def capture(plan: RigPlan, image: Image, parameters: dict[str, float], peers: dict[str, Any]) -> Checkpoint:
+def capture(plan: RigPlan, image: Image, parameters: dict[str, float], participants: dict[str, Any]) -> Checkpoint:
     """The checkpoint of an image that was taken."""
     return Checkpoint(
         plan.config.rig.name,
@@ -67,7 +67,7 @@ def capture(plan: RigPlan, image: Image, parameters: dict[str, float], peers: di
         plan.config.clock.tick_s,
         dict(parameters),
         image.to_bytes(),
-        peers,
+        participants,
     )
 
 
@@ -110,12 +110,13 @@ def read(path: Path) -> Checkpoint:
         raise CheckpointError(f"{path}: truncated or changed, the checksum is wrong")
     try:
         content = msgpack.unpackb(body, raw=False, strict_map_key=True, max_ext_len=0)
-        checkpoint = Checkpoint(**content)
+        # until version 0.2 the participants were called peers
+        checkpoint = Checkpoint(**{"participants" if key == "peers" else key: value for key, value in content.items()})
     except Exception as error:  # msgpack raises many kinds
         raise CheckpointError(f"{path}: not a checkpoint: {type(error).__name__}: {error}") from None
     wanted = {f.name: f.type for f in fields(Checkpoint)}
     kinds = {"rig": str, "model": str, "signals": str, "sizes": list, "tick": int, "tick_s": float}
-    kinds |= {"parameters": dict, "image": bytes, "peers": dict}
+    kinds |= {"parameters": dict, "image": bytes, "participants": dict}
     for name in wanted:
         if not isinstance(getattr(checkpoint, name), kinds[name]):
             raise CheckpointError(f"{path}: {name} is not what a checkpoint holds")

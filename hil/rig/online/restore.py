@@ -41,7 +41,7 @@ COUNT_MAX, BYTES_MAX = 200, 512_000_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
-class Peers:
+class Participants:
     """The participants on the virtual clock, and the frames on their way to the control units."""
 
     def __init__(self, vehicle: VirtualVehicle | None, units: VirtualUnits) -> None:
@@ -58,7 +58,7 @@ class Peers:
             return {**vehicle, **self._units.load(data.get("units") or {})}
         except (KeyError, TypeError, ValueError, TorqueloopError) as error:
             text = str(error) if isinstance(error, TorqueloopError) else repr(error)
-            raise RequestError("refused", f"{where}: its peers are not those of this rig: {text}") from None
+            raise RequestError("refused", f"{where}: its participants are not those of this rig: {text}") from None
 
 
 class Transactions(Protocol):
@@ -82,7 +82,7 @@ class Checkpoints:
     def __init__(self, rig: Transactions, real: bool) -> None:
         self._rig, self._real = rig, real
         #: those of the virtual clock, once the session has them
-        self.peers: Peers | None = None
+        self.participants: Participants | None = None
         self._job: tuple[int, Callable[[], int]] | None = None
         self._lock = threading.Lock()
         self._quota = Quota()
@@ -152,11 +152,11 @@ class Checkpoints:
         if parts.rig.state != "armed":
             raise RequestError("refused", f"no checkpoint: the rig is {parts.rig.state}, allowed: armed")
         image = Image(parts.rig.image_sizes())
-        peers: dict[str, Any] = {}
+        participants: dict[str, Any] = {}
 
         def job() -> int:
-            if self.peers is not None:
-                peers.update(self.peers.save())
+            if self.participants is not None:
+                participants.update(self.participants.save())
             rig.control.post([], at if self._real else -1, target=image)
             return int(parts.rig.sim_tick)
 
@@ -164,7 +164,7 @@ class Checkpoints:
         name = name or f"tick-{image.tick}"
         path = self.path(name)
         path.parent.mkdir(exist_ok=True)
-        write(path, capture(plan, image, rig.parameters.values, peers), self._quota)
+        write(path, capture(plan, image, rig.parameters.values, participants), self._quota)
         return {"name": name, "file": str(path.relative_to(rig.folder)), "tick": image.tick}
 
     def restore(self, name: str, at: int) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class Checkpoints:
         accept, job = self._prepare(read(self.path(name)), str(self.path(name)), at, gone)
         tick = self._rig.exchange(at, lambda: self.put(at, job))
         accept()
-        return {"tick": tick, "peers": gone}
+        return {"tick": tick, "participants": gone}
 
     def start_from(self, path: Path) -> int:
         """Begin the run at a checkpoint: its tick. Before arming."""
@@ -221,8 +221,8 @@ class Checkpoints:
             swap = {"model": prepared.model, "state": prepared.state, "gains": prepared.gains}
 
         def job() -> int:
-            if self.peers is not None:
-                gone.update(self.peers.load(checkpoint.peers, where))
+            if self.participants is not None:
+                gone.update(self.participants.load(checkpoint.participants, where))
             self._tell_vehicle(image)
             rig.control.post([], at if real else -1, reference, source=image, links=not real, **swap)
             return image.tick

@@ -17,7 +17,7 @@ from torqueloop.hil.common.signal_words import plain_words, position
 from torqueloop.hil.ecu.gears import gear_number
 from torqueloop.hil.ecu.tcu_tables import TcuConfig, load_tcu_config
 from torqueloop.hil.monitors.gearbox import gearbox_facts
-from torqueloop.hil.results.monitors import Line, MonitorSpec, ShiftSchedule, ToldSpeed, number_of
+from torqueloop.hil.results.monitors import Line, MonitorSpec, ReportedSpeed, ShiftSchedule, number_of
 from torqueloop.hil.rig.devices.engine_control import EngineControl
 from torqueloop.hil.rig.devices.hydraulics import HydraulicUnit
 from torqueloop.hil.rig.devices.steps import Steps, target_of
@@ -41,8 +41,8 @@ def monitor_spec(path: Path, config: RigConfig, driveline: Driveline, compiled: 
     tcu = _tcu(path, config)
     signals = dict(plain.signals)
     # the pedal that the control unit receives, before its scaling
-    told = (link.signal for key, link in config.outputs.items() if key.rpartition(".")[2] == "pedal")
-    signals["pedal"] = next((name for name in told if name), "driver.pedal")
+    reported = (link.signal for key, link in config.outputs.items() if key.rpartition(".")[2] == "pedal")
+    signals["pedal"] = next((name for name in reported if name), "driver.pedal")
     signals["brake"] = config.vehicle.brake if config.vehicle is not None else "driver.brake"
     signals["lever"] = "driver.lever"
     signals["cause"] = "rig.cause"
@@ -53,10 +53,10 @@ def monitor_spec(path: Path, config: RigConfig, driveline: Driveline, compiled: 
     return replace(
         plain,
         signals=signals,
-        told=words["told"][1] if "told" in words else [],
+        reported=words["reported"][1] if "reported" in words else [],
         asked=words["asked"][1] if "asked" in words else [],
-        pairs=_told_speeds(config, compiled, databases),
-        pedals=_told_pedals(config, databases),
+        pairs=_reported_speeds(config, compiled, databases),
+        pedals=_reported_pedals(config, databases),
         answer_s=_cycle_s(signals.get("answer", ""), databases),
         actuators=_actuators(config, databases, oil),
         shift_each_s={} if tcu is None else shift_lengths(tcu),
@@ -105,7 +105,7 @@ def _unit_signals(config: RigConfig, databases: Mapping[str, CanDatabase]) -> di
     """Signals of the control unit by fact, with what their values mean as gears."""
     found: dict[str, tuple[str, Words]] = {}
     table = config.monitors
-    for fact, own, named in (("told", table.told, "gear_actual"), ("asked", table.asked, "gear_target")):
+    for fact, own, named in (("reported", table.reported, "gear_actual"), ("asked", table.asked, "gear_target")):
         for bus, database in databases.items():
             for signal in database.signals:
                 name = f"{bus}.{signal.full_name}"
@@ -144,8 +144,8 @@ def _cycle_s(name: str, databases: Mapping[str, CanDatabase]) -> float:
     return next((m.cycle_ns * 1e-9 for bus, m in sent if name.removeprefix(bus).startswith(f"{m.name}.")), 0.0)
 
 
-def _told_speeds(config: RigConfig, compiled: CompiledModel,
-                 databases: Mapping[str, CanDatabase]) -> list[ToldSpeed]:  # fmt: skip
+def _reported_speeds(config: RigConfig, compiled: CompiledModel,
+                 databases: Mapping[str, CanDatabase]) -> list[ReportedSpeed]:  # fmt: skip
     """Speeds of shafts that are sent as they are; one that a fault changes on purpose is left out."""
     units = dict(zip(compiled.output_names, compiled.output_units, strict=True))
     spoilt = {fault.signal for fault in faults_of(config)}
@@ -156,11 +156,11 @@ def _told_speeds(config: RigConfig, compiled: CompiledModel,
         if link.signal is None or units.get(link.signal) != "rad/s" or key not in known or {key, link.signal} & spoilt:
             continue
         low, high = known[key].minimum, known[key].maximum
-        made.append(ToldSpeed(key, link.signal, -1e9 if low is None else low, 1e9 if high is None else high))
+        made.append(ReportedSpeed(key, link.signal, -1e9 if low is None else low, 1e9 if high is None else high))
     return made
 
 
-def _told_pedals(config: RigConfig, databases: Mapping[str, CanDatabase]) -> list[tuple[str, str]]:
+def _reported_pedals(config: RigConfig, databases: Mapping[str, CanDatabase]) -> list[tuple[str, str]]:
     """Pedals, 0..1, that are sent as a pedal by the name of their signal, and those of the engine; one that a fault
     changes is left out."""
     spoilt = {fault.signal for fault in faults_of(config)}

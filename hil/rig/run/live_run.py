@@ -20,7 +20,7 @@ from torqueloop.hil.realtime.withheld import AWAY_S, RIG, Withheld
 from torqueloop.hil.record.mode_log import ModeLog
 from torqueloop.hil.record.recorder import Recorder
 from torqueloop.hil.record.run_folder import RunFolder
-from torqueloop.hil.results.links import ControlStats, Interface, PeerStats
+from torqueloop.hil.results.links import ControlStats, Interface, ParticipantStats
 from torqueloop.hil.results.run import Measure as MeasureTold
 from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.assemble.parts import RigParts
@@ -40,7 +40,7 @@ STATS_S = 1.0
 #: a loop that does not come back after stop() is given up after this [s]
 GIVE_UP_S = 5.0
 #: SCHED_FIFO priorities below the loop's: threads that serve its links, then the participant processes. On a loaded
-#: desktop an ordinary process waits up to 100 ms for a CPU, long enough for the peers to look silent
+#: desktop an ordinary process waits up to 100 ms for a CPU, long enough for the participants to look silent
 LINKS_BELOW, COMPANIONS_BELOW = 20, 30
 
 
@@ -88,7 +88,7 @@ class LiveRun:
     lockstep: LockstepClient | VirtualVehicle | None = None
     channel: ControlServer | None = None
     telemetry: Telemetry | None = None
-    peer_stats: dict[str, PeerStats] = field(default_factory=dict)
+    participant_stats: dict[str, ParticipantStats] = field(default_factory=dict)
     #: how long the machine did not run this process and the participants
     withheld: Withheld = field(default_factory=Withheld)
     #: first failure of a link in words
@@ -105,9 +105,9 @@ class LiveRun:
         links = Links(
             gateways={name: gateway.stats() for name, gateway in self.gateways.items()},
             interfaces=dict(self.interfaces),
-            stolen={bus.name: self.stolen(bus.name) for bus in self.plan.buses},
+            foreign={bus.name: self.foreign(bus.name) for bus in self.plan.buses},
             vehicles={} if client is None else {VEHICLE: client.stats()},
-            peers=self.peer_stats,
+            participants=self.participant_stats,
             control=self._control_stats(),
             telemetry=None if self.telemetry is None else self.telemetry.stats(),
             recording=self.recorder.status(),
@@ -169,12 +169,12 @@ class LiveRun:
             self.participants_realtime.append(replace(measure, of=name))
             if not measure.ok:
                 self.degrade(f"{name} process: {measure.in_force}")
-        self.peer_stats[name] = ended.stats
+        self.participant_stats[name] = ended.stats
 
-    def stolen(self, bus: str) -> str:
+    def foreign(self, bus: str) -> str:
         """The message of ours that another node has sent first on a bus, as text; empty: none."""
         source = self.gateways.get(bus) or self.parts.bus(bus).port
-        found = None if source is None else source.stolen_id
+        found = None if source is None else source.foreign_id
         if found is None:
             return ""
         messages = self.plan.bus(bus).database.tx_messages

@@ -22,7 +22,7 @@ from torqueloop.hil.common.lean_imports import put_off_asammdf
 from torqueloop.hil.link.child import STATS as _STATS
 from torqueloop.hil.link.child import Child, die_with
 from torqueloop.hil.realtime import rtenv
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats
 from torqueloop.hil.results.run import Measure
 
 
@@ -30,7 +30,7 @@ from torqueloop.hil.results.run import Measure
 class Ended:
     """What a participant left: its counts, and the real-time measures that took effect in it."""
 
-    stats: PeerStats
+    stats: ParticipantStats
     realtime: list[Measure]
 
 
@@ -67,12 +67,12 @@ class Participant:
         for line in reversed(self._child.lines()):
             if line.startswith(_STATS):
                 try:
-                    told = json.loads(line.removeprefix(_STATS))
-                    realtime = [Measure(**m) for m in told.pop("realtime", [])]
+                    reported = json.loads(line.removeprefix(_STATS))
+                    realtime = [Measure(**m) for m in reported.pop("realtime", [])]
                 except (ValueError, TypeError, AttributeError):
                     break
-                return Ended(PeerStats.of("process", told, status), realtime)
-        return Ended(PeerStats("process", status, self._child.last_line()), [])
+                return Ended(ParticipantStats.of("process", reported, status), realtime)
+        return Ended(ParticipantStats("process", status, self._child.last_line()), [])
 
 
 def main(arguments: list[str] | None = None) -> int:

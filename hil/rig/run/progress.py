@@ -30,10 +30,10 @@ class Progress:
     def __init__(self, wanted: bool, plan: RigPlan, parts: RigParts, n_ticks: int) -> None:
         self._rig = parts.rig
         self._signals = [(plan.table.slot(n), show) for n, show in _SHOWN if n in plan.table]
-        told = plan.monitors.signals.get("told", "")
-        if told and (found := plan.on_bus(plan.table.slot(told))) is not None:
+        reported = plan.monitors.signals.get("reported", "")
+        if reported and (found := plan.on_bus(plan.table.slot(reported))) is not None:
             word_of = found[1].word_of
-            self._signals.append((plan.table.slot(told), lambda x: f"gear {word_of(x) or '?'}"))
+            self._signals.append((plan.table.slot(reported), lambda x: f"gear {word_of(x) or '?'}"))
         self._tick_s, self._next = plan.config.clock.tick_s, 0.0
         self._bar: Bar | None = None
         if wanted and sys.stderr.isatty():

@@ -53,10 +53,10 @@ SENDER_S = 2.0
 RIGS_AT_ONCE = 50
 
 
-def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
+def run_real_clock(run: LiveRun, participants: str, progress: bool) -> str:
     with ExitStack() as stack:
         stack.enter_context(run.setup)
-        claimed = _take_free_ports(stack, run, peers)
+        claimed = _take_free_ports(stack, run, participants)
         c, plan, parts, rig = run.plan.config, run.plan, run.parts, run.parts.rig
         for bus in plan.buses:
             if bus.config.native:
@@ -66,7 +66,7 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
         if plan.buses:
             time.sleep(LISTEN_S)
         for bus in plan.buses:
-            _listen_first(run, bus, peers)
+            _listen_first(run, bus, participants)
             if bus.name not in claimed and not _claim(stack, bus):
                 where = f"another bus for one of the two is set in [bus.{bus.name}] of {plan.path} (channel, port)"
                 raise StartError(f"another rig of this computer is on {bus.place} as node {bus.database.node}; {where}")
@@ -74,11 +74,11 @@ def run_real_clock(run: LiveRun, peers: str, progress: bool) -> str:
             run.link = _open_link(run)
             stack.callback(run.link.stop)
             run.link.start()
-            if c.vehicle.started and peers == "config":
+            if c.vehicle.started and participants == "config":
                 setup = vehicle_json(vehicle_setup(plan))
                 arguments = ["vehicle", c.vehicle.kind, "--setup", setup, "--endpoint", run.link.endpoint]
                 start_participant(stack, run, "vehicle", arguments)
-        if peers == "config":
+        if participants == "config":
             for unit in plan.started_units():
                 told, shared = share_pins(run, unit, ecu_setup(plan, unit, run.folder.path))
                 arguments = ["ecu", unit.config.kind, "--setup", setup_to_json(told)]
@@ -146,33 +146,33 @@ def _open_link(run: LiveRun) -> RigLink:
         raise StartError(f"{error}; [vehicle] endpoint of {run.plan.path}: port 0 takes any free one") from None
 
 
-def _listen_first(run: LiveRun, bus: BusPlan, peers: str) -> None:
+def _listen_first(run: LiveRun, bus: BusPlan, participants: str) -> None:
     """No node may be on the bus that sends what this rig, or a control unit that it will start, is to send."""
     plan, parts, gateway = run.plan, run.parts.bus(bus.name), run.gateways.get(bus.name)
     name = gateway.port.name if gateway is not None else bus.place
     # the native port judges what it reads, the gateway has done so in its thread
     heard = others(parts.port) if parts.port is not None else {frame[0] for frame in parts.rx_ring.pop_all()}
     where = f"{name}: another bus for one of the two is set in [bus.{bus.name}] of {plan.path} (channel, port)"
-    if run.stolen(bus.name):
-        raise StartError(f"another rig is on the bus, it sends {run.stolen(bus.name)}; {where}")
+    if run.foreign(bus.name):
+        raise StartError(f"another rig is on the bus, it sends {run.foreign(bus.name)}; {where}")
     units = [unit for unit in plan.units if bus.name in unit.buses]
     # where one of them is there already, as hardware, it is heard
-    if units and all(unit.config.started for unit in units) and peers == "config":
+    if units and all(unit.config.started for unit in units) and participants == "config":
         names = [m.name for m in bus.database.rx_messages if bus_id(m) in heard]
         if names:
             raise StartError(
-                f"a control unit is on the bus already, it sends {', '.join(names)}; run with --no-peers to use it. "
-                f"Bus: {where}"
+                f"a control unit is on the bus already, it sends {', '.join(names)}; run with --no-participants to use "
+                f"it. Bus: {where}"
             )
 
 
-def _take_free_ports(stack: ExitStack, run: LiveRun, peers: str) -> set[str]:
+def _take_free_ports(stack: ExitStack, run: LiveRun, participants: str) -> set[str]:
     """Names of the software buses that are claimed: those between this rig and units it starts itself, for which the
     file gives no port. They take the first port that no other rig of this computer has: runs go side by side."""
     plan, claimed = run.plan, set()
     for bus in plan.buses:
         units = [unit for unit in plan.units if bus.name in unit.buses]
-        alone = peers == "config" and units and all(unit.config.started for unit in units)
+        alone = participants == "config" and units and all(unit.config.started for unit in units)
         if not alone or bus.config.interface != "udp_multicast" or bus.config.port is not None:
             continue
         for port in range(DEFAULT_PORT, DEFAULT_PORT + RIGS_AT_ONCE):

@@ -23,7 +23,7 @@ from torqueloop.hil.results.links import (
     KnownMessage,
     LinkStats,
     NativeStats,
-    PeerStats,
+    ParticipantStats,
     RxMessage,
     TelemetryStats,
     TxMessage,
@@ -58,9 +58,9 @@ class Links:
     gateways: Mapping[str, GatewayStats] = field(default_factory=dict)
     interfaces: Mapping[str, Interface] = field(default_factory=dict)
     #: by bus: our message that somebody else has sent, in words
-    stolen: Mapping[str, str] = field(default_factory=dict)
+    foreign: Mapping[str, str] = field(default_factory=dict)
     vehicles: Mapping[str, LinkStats] = field(default_factory=dict)
-    peers: Mapping[str, PeerStats] = field(default_factory=dict)
+    participants: Mapping[str, ParticipantStats] = field(default_factory=dict)
     control: ControlStats | None = None
     telemetry: TelemetryStats | None = None
     recording: Mapping[str, StreamStats] = field(default_factory=dict)
@@ -107,7 +107,7 @@ def run_stats(
         clock=_clock(plan, parts, counters, real, took_s, whole),
         buses=_buses(plan, parts, links),
         vehicles=_vehicles(plan, counters, links),
-        peers=dict(links.peers),
+        participants=dict(links.participants),
         io=_io(plan, parts),
         control=links.control,
         telemetry=links.telemetry,
@@ -145,7 +145,7 @@ def _clock(
         missed_ratio=counters["missed"] / max(1, counters["grid_points"] - grace.ticks - grace.dropped),
         overruns=counters["overruns"],
         overruns_in_row_max=counters["overruns_in_row_max"],
-        slip_s=counters["slip_s"],
+        lost_time_s=counters["lost_time_s"],
         compute_us=Timing(**account.compute.summary()),
         phase_us=_phases(account) if whole else {},
         worst=_worst(account) if whole else WorstTicks(),
@@ -215,7 +215,7 @@ def _bus(bus: BusParts, counters: dict[str, int], links: Links, known: dict[str,
         tx_dropped=counters["tx_dropped"],
         rx_ring_dropped=counters["rx_ring_dropped"],
         known=known,
-        stolen=links.stolen.get(bus.name, ""),
+        foreign=links.foreign.get(bus.name, ""),
         gateway=links.gateways.get(bus.name),
         native=native(bus.port.counters()) if bus.port is not None else None,
         interface=links.interfaces.get(bus.name),

@@ -90,7 +90,7 @@ class RunSpec:
     #: write report.html
     html: bool = False
     #: "none" starts no participant processes: they are expected from outside
-    peers: Literal["config", "none"] = "config"
+    participants: Literal["config", "none"] = "config"
     #: "auto", "generic" or the name of a precompiled kernel
     kernel: str = "auto"
     #: models in this process instead of the configured ones (virtual clock only); control units by name
@@ -128,7 +128,7 @@ def run_rig(rig_path: str | Path, spec: RunSpec) -> RunResult:
     kept = relative_overrides(rig_path, rig_model(), overrides)
     with blamed_on(overrides, plan.path):
         check_participants(plan)
-        if clock == "real" and spec.peers == "config":
+        if clock == "real" and spec.participants == "config":
             check_real_clock(plan)
     asked = own_gates(plan) + (parse_gates(spec.gates, "command line") if spec.gates else [])
     seconds = spec.duration_s if spec.duration_s is not None else plan.config.rig.duration_s
@@ -164,10 +164,10 @@ def run_rig(rig_path: str | Path, spec: RunSpec) -> RunResult:
             live_page(run, spec.watch),
         ):
             if clock == "real":
-                state = run_real_clock(run, spec.peers, spec.progress)
+                state = run_real_clock(run, spec.participants, spec.progress)
             else:
                 ecus, paced = spec.ecus or {}, spec.watch
-                state = run_virtual_clock(run, spec.peers, spec.progress, spec.vehicle, ecus, pilot, paced)
+                state = run_virtual_clock(run, spec.participants, spec.progress, spec.vehicle, ecus, pilot, paced)
     except BaseException as error:
         failed = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         armed = folder.info.state == "running"

@@ -17,7 +17,7 @@ from torqueloop.hil.link.lockstep import LockstepClient
 from torqueloop.hil.link.pair import Pair
 from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.results.files import VERSION, ResultError, parse, plain
-from torqueloop.hil.results.links import PeerStats
+from torqueloop.hil.results.links import ParticipantStats
 from torqueloop.hil.rig.assemble.virtual_links import (
     VehicleStep,
     VirtualBus,
@@ -26,7 +26,7 @@ from torqueloop.hil.rig.assemble.virtual_links import (
     VirtualVehicle,
     run_virtual,
 )
-from torqueloop.hil.rig.online.restore import Peers
+from torqueloop.hil.rig.online.restore import Participants
 from torqueloop.hil.rig.resolve.setups import ecu_setup, vehicle_setup
 from torqueloop.hil.rig.run.io_devices import open_io
 from torqueloop.hil.rig.run.live_run import STATS_S, LiveRun, Pilot, StartError, start_participant
@@ -41,7 +41,7 @@ PACED_S = 0.005
 
 def run_virtual_clock(
     run: LiveRun,
-    peers: str,
+    participants: str,
     progress: bool,
     vehicle: VehicleStep | None,
     units_given: Mapping[str, ControlUnit],
@@ -51,8 +51,8 @@ def run_virtual_clock(
     """Run on the virtual clock; how it ended. paced: no faster than real time, for a driver at the page."""
     c, plan = run.plan.config, run.plan
     with ExitStack() as stack:
-        virtual_vehicle = _vehicle(stack, run, peers, vehicle)
-        units = _units(stack, run, peers, units_given)
+        virtual_vehicle = _vehicle(stack, run, participants, vehicle)
+        units = _units(stack, run, participants, units_given)
         open_io(stack, run)
         n_ticks = round(run.folder.duration_s / c.clock.tick_s)
         shown = stack.enter_context(Progress(progress, plan, run.parts, n_ticks))
@@ -86,7 +86,7 @@ def run_virtual_clock(
         state = "ended"
         run.began_s = began_s = time.monotonic()
         try:
-            run.control.checkpoints.peers = Peers(virtual_vehicle, units)
+            run.control.checkpoints.participants = Participants(virtual_vehicle, units)
             checkpoints = run.control.checkpoints.between
 
             def between() -> int:
@@ -139,7 +139,7 @@ def _on_one_cpu(pids: list[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _units(stack: ExitStack, run: LiveRun, peers: str, given: Mapping[str, ControlUnit]) -> VirtualUnits:
+def _units(stack: ExitStack, run: LiveRun, participants: str, given: Mapping[str, ControlUnit]) -> VirtualUnits:
     """The control units in this process, started; they are stopped, and their counts kept, when the stack unwinds."""
     plan, parts, tick_s = run.plan, run.parts, run.plan.config.clock.tick_s
     buses = [VirtualBus(bus.name, bus.tx_ring, bus.rx_ring) for bus in parts.buses]
@@ -147,7 +147,7 @@ def _units(stack: ExitStack, run: LiveRun, peers: str, given: Mapping[str, Contr
     for planned in plan.units:
         unit = given.get(planned.name)
         if unit is None:
-            if not planned.config.started or peers == "none":
+            if not planned.config.started or participants == "none":
                 raise StartError(
                     f"control unit {planned.name} is not started by the rig: it cannot run on the virtual clock, which "
                     f"waits for no process outside the rig; allowed: --clock real, or another kind in "
@@ -181,20 +181,22 @@ def _stop_unit(run: LiveRun, unit: VirtualUnit) -> None:
     _stop_peer(run, unit.name, f"control unit {unit.name}", unit.unit.stop)
 
 
-def _stop_peer(run: LiveRun, name: str, what: str, stop: Callable[[], PeerStats]) -> None:
+def _stop_peer(run: LiveRun, name: str, what: str, stop: Callable[[], ParticipantStats]) -> None:
     stats: object = stop()
-    if not isinstance(stats, PeerStats):  # of a package that no type checker has seen
-        run.degrade(f"{what} left a {type(stats).__name__} at its end; allowed: PeerStats")
-        stats = PeerStats()
+    if not isinstance(stats, ParticipantStats):  # of a package that no type checker has seen
+        run.degrade(f"{what} left a {type(stats).__name__} at its end; allowed: ParticipantStats")
+        stats = ParticipantStats()
     try:
-        stats = parse(PeerStats, {"format": VERSION, **plain(stats)}, what)
+        stats = parse(ParticipantStats, {"format": VERSION, **plain(stats)}, what)
     except ResultError as error:
-        run.degrade(f"{what} left counts that cannot be read ({error}); its own belong into PeerStats(told={{...}})")
-        stats = PeerStats()
-    run.peer_stats[name] = stats if stats.place else replace(stats, place="in process")
+        run.degrade(
+            f"{what} left counts that cannot be read ({error}); its own belong into ParticipantStats(reported={{...}})"
+        )
+        stats = ParticipantStats()
+    run.participant_stats[name] = stats if stats.place else replace(stats, place="in process")
 
 
-def _vehicle(stack: ExitStack, run: LiveRun, peers: str, given: VehicleStep | None) -> VirtualVehicle | None:
+def _vehicle(stack: ExitStack, run: LiveRun, participants: str, given: VehicleStep | None) -> VirtualVehicle | None:
     """The vehicle model: one that was given, in this process, or a process in lockstep."""
     v = run.plan.config.vehicle
     if v is None:
@@ -203,7 +205,7 @@ def _vehicle(stack: ExitStack, run: LiveRun, peers: str, given: VehicleStep | No
     every = run.plan.vehicle.every
     if given is not None:
         return VirtualVehicle(run.parts, given, every=every)
-    if v.started and v.in_process and peers == "config":
+    if v.started and v.in_process and participants == "config":
         model = make_vehicle(v.kind, vehicle_setup(run.plan))
         peer = model if isinstance(model, StepPeer) and model.asked_by_numbers() else None
         virtual = VirtualVehicle(run.parts, model.step, peer=peer, every=every)
@@ -211,7 +213,7 @@ def _vehicle(stack: ExitStack, run: LiveRun, peers: str, given: VehicleStep | No
         run.lockstep = virtual
         model.start()
         return virtual
-    client = _lockstep_vehicle(stack, run, peers)
+    client = _lockstep_vehicle(stack, run, participants)
     virtual = VirtualVehicle(run.parts, client.exchange, client, every=every)
     # its first answer is waited for here, before anything runs
     virtual.before_tick(0)
@@ -220,7 +222,7 @@ def _vehicle(stack: ExitStack, run: LiveRun, peers: str, given: VehicleStep | No
     return virtual
 
 
-def _lockstep_vehicle(stack: ExitStack, run: LiveRun, peers: str) -> LockstepClient:
+def _lockstep_vehicle(stack: ExitStack, run: LiveRun, participants: str) -> LockstepClient:
     """The vehicle in a process of its own: one the rig starts, over shared memory, or one that connects."""
     v = run.plan.config.vehicle
     assert v is not None
@@ -229,7 +231,7 @@ def _lockstep_vehicle(stack: ExitStack, run: LiveRun, peers: str) -> LockstepCli
     def ended() -> str | None:
         return participant[0].ended() if participant else None
 
-    if v.started and peers == "config":
+    if v.started and participants == "config":
         pair, theirs = Pair.make()
         client = LockstepClient("", v.start_timeout_s, peer_dead=ended, transport=pair)
         arguments = [

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from torqueloop.core.describe.errors import closest
+from torqueloop.core.describe.renamed import MONITORS, keys_in
 from torqueloop.hil.common.config_file import BadValue, ConfigTable
 from torqueloop.hil.monitors.catalogue import BY_NAME
 
@@ -27,7 +28,7 @@ class Monitors(ConfigTable):
     waive: dict[str, Reason] = {}
     #: Signal with the gear that the control unit reports as engaged. By default it is a received signal gear_actual, or
     #: that of the interface file.
-    told: str = ""
+    reported: str = ""
     #: Signal with the gear to which the control unit shifts. By default it is a received signal gear_target, or that of
     #: the interface file.
     asked: str = ""
@@ -39,6 +40,11 @@ class Monitors(ConfigTable):
     #: Signal that is not 0 while the rig reports to the control unit that the engine follows the request. By default it
     #: is the signal that is sent of engine_control.intervention.
     answer: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _former_names(cls, data: Any) -> Any:
+        return keys_in(data, MONITORS)
 
     @field_validator("limit", "waive")
     @classmethod

@@ -75,7 +75,7 @@ def run(rig: Path, seconds: float, out: Path, beside: Callable[[], None] | None 
     if beside is not None:
         thread = threading.Thread(target=lambda: (_armed(out), beside()))
         thread.start()
-    stats = run_rig(rig, RunSpec("real", seconds, out, peers="none")).stats
+    stats = run_rig(rig, RunSpec("real", seconds, out, participants="none")).stats
     if thread is not None:
         thread.join()
     return stats

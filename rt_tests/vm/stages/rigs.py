@@ -37,8 +37,8 @@ def write_rig(
     """A rig on vcan0 whose Pong message, sent every pong_ms, carries the value of the last Ping.
 
     vehicle: the road in a process of its own as in the package's file; else in the tick, so that nothing of Python but
-    the control unit runs beside the loop. Another process starts the control unit: run with peers "none". ecu: it is
-    the rig's, as in the package's file. powertrain: with its road, where there is no vehicle.
+    the control unit runs beside the loop. Another process starts the control unit: run with participants "none". ecu:
+    it is the rig's, as in the package's file. powertrain: with its road, where there is no vehicle.
     """
     folder.mkdir(parents=True, exist_ok=True)
     database = (configs / "can" / "tcu_4hp22.dbc").read_text(encoding="utf-8")
