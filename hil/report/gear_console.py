@@ -28,9 +28,9 @@ def strip(gears: GearStrip | None, end_s: float) -> RenderableType | None:
     times = [(k + 0.5) / WIDTH * end_s for k in range(WIDTH)]
     rows = [(name, [_at(bands, t) for t in times]) for name, bands in
             (("asked", gears.asked), ("reported", gears.reported), ("engaged", gears.true)) if bands]  # fmt: skip
-    lines = [Text.assemble((f"{name:8}", "dim"), "".join(cells)) for name, cells in rows]
+    lines = [Text.assemble((f"{name:9}", "dim"), "".join(cells)) for name, cells in rows]
     scale = f"0 s{f'{end_s:.0f} s':>{WIDTH - 3}}"
-    return Group(Text("gears", "bold"), *lines, Text.assemble(" " * 8, (scale, "dim")))
+    return Group(Text("gears", "bold"), *lines, Text.assemble(" " * 9, (scale, "dim")))
 
 
 def _at(bands: Sequence[Band], t: float) -> str:

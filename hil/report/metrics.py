@@ -37,7 +37,7 @@ SIGNAL_METRICS = (
 STANDS_MPS = 0.1
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9, "p9999": 99.99}
 #: metrics that begin like this are counts of a participant: their names are known when it has reported them
-OPEN = "peers_"
+OPEN = "participants_"
 #: fields of RxMessage that are instants: of several messages the latest
 INSTANTS = ("last_ok_ns",)
 

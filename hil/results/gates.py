@@ -97,6 +97,7 @@ class Expression:
 @lru_cache(maxsize=1024)
 def compute(text: str) -> Expression:
     """Parse an expression that is a number. ConfigError with the column and what was expected there."""
+    text = metrics_in(text)
     return Expression(text.strip(), bound(text, parse(text, "sum")[0], scale_of_key))
 
 

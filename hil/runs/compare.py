@@ -30,7 +30,7 @@ ROUNDING = 1e-9
 #: metrics of the machine, not of what was simulated
 _MACHINE = re.compile(
     r"_us(_|$)|^(run_s|real_time_factor|missed|late_started|dropped|overruns|lost_time_s|degraded|recording_|grace_|phase_)"
-    r"|faults$|switches$|_age_|_ns$|wait|endpoint|^control_|high_water|^peers_|kernel$|^policy$|gateway|answer_age"
+    r"|faults$|switches$|_age_|_ns$|wait|endpoint|^control_|high_water|^participants_|kernel$|^policy$|gateway|answer_age"
 )
 
 

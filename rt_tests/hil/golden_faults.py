@@ -157,7 +157,7 @@ class Faulty(Golden):
         found["can_rx_crc"], found["can_rx_timeout"] = sum(self.refused.values()), sum(self.timeouts.values())
         found["can_rx_bad"] = sum(self.refused.values())
         # a frame to the unit was lost, so the next counter jumps
-        found["peers_tcu_losses_refused__jump_"] = found["peers_tcu_refused_jump"] = 1
+        found["participants_tcu_losses_refused__jump_"] = found["participants_tcu_refused_jump"] = 1
         found |= {f"can_tx_{w.fault['message']}_sent": w.acts + self.counted("powertrain", w.fault["message"], True)
                   for w in self.windows if w.fault["kind"] == "drop"}  # fmt: skip
         # the run ends behind the exchange of a tick that it does not make

@@ -368,12 +368,12 @@ DEFINITIONS: list[tuple[str, Meaning]] = [
     ("incomplete|remarks|recording_gap_ticks|recording_damage|recording_lost|faults|degraded", lambda g, m: 0),
     ("duration_s", lambda g, m: About(len(g.t) * g.run.tick_s)),
     # participants in the rig's process
-    (r"peers_\w+_place", lambda g, m: "in process" if _alone(g) else "process"),
-    (r"peers_tcu_steps", lambda g, m: About(g.t[-1] / 5e-3, 0.0, 1.0)),
-    (r"peers_tcu_gear", lambda g, m: About(g.engaged[-1][0])),
-    (r"peers_tcu_(mode|fault)", lambda g, m: {"mode": "normal", "fault": "none"}[m[1]]),
-    (r"peers_tcu_shifts", lambda g, m: int(np.sum(np.diff(g.run["TCU_Status.shift_active"]) < 0))),
-    (r"peers_\w+", lambda g, m: TOLD),
+    (r"participants_\w+_place", lambda g, m: "in process" if _alone(g) else "process"),
+    (r"participants_tcu_steps", lambda g, m: About(g.t[-1] / 5e-3, 0.0, 1.0)),
+    (r"participants_tcu_gear", lambda g, m: About(g.engaged[-1][0])),
+    (r"participants_tcu_(mode|fault)", lambda g, m: {"mode": "normal", "fault": "none"}[m[1]]),
+    (r"participants_tcu_shifts", lambda g, m: int(np.sum(np.diff(g.run["TCU_Status.shift_active"]) < 0))),
+    (r"participants_\w+", lambda g, m: TOLD),
     # streams
     (r"recording_(signals|inputs|bus)_bytes_written", lambda g, m: _stream(g, m[1])),
     (r"recording_(signals|inputs|bus)_chunks", lambda g, m: _chunks(g, m[1])),

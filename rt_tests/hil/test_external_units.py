@@ -151,13 +151,8 @@ def test_the_python_example_shifts_over_zeromq_and_replays_without_it(tmp_path: 
     finally:
         program.kill()
     assert result.exit_status == 0 and next(iter(result.stats.buses.values())).rx_bad == 0
-    assert (
-        result.stats.participants["tcu"].reported["steps"],
-        result.stats.participants["tcu"].reported["shifts"],
-    ) == (
-        5000,
-        4,
-    )
+    reported = result.stats.participants["tcu"].reported
+    assert (reported["steps"], reported["shifts"]) == (5000, 4)
     assert replay(result.out).hash_equal
 
 

@@ -247,7 +247,7 @@ def test_every_table_of_the_page_has_a_second_definition_and_shows_it(run: Run, 
             rows_are(section.tables[0][1], [[k, v] for k, v in sorted(data["metrics"].items()) if v is not None], title)
         elif title.lower() in stats["participants"]:
             told = stats["participants"][title.lower()]["reported"]
-            assert all(shows(section.pairs[f"told.{k}"], v) for k, v in told.items() if isinstance(v, (int, str)))
+            assert all(shows(section.pairs[f"reported.{k}"], v) for k, v in told.items() if isinstance(v, (int, str)))
         else:
             assert title in ("", "Element states", "Element torques", "Pressures", *g.own_sections), (
                 f"section {title!r} has no second definition"
@@ -344,7 +344,7 @@ def test_the_console_shows_head_shifts_buses_energy_and_judgement(run: Run, g: G
 def _gears_on_the_console(run: Run, g: Golden, data: dict[str, Any]) -> None:
     """The sentence, the strip of gears, and how many monitors passed."""
     assert data["summary"] and data["summary"] in re.sub(r"\s+", " ", run.console)
-    rows = dict(re.findall(r"^(asked|told|engaged) +(\S{64})$", run.console, re.M))
+    rows = dict(re.findall(r"^(asked|reported|engaged) +(\S{64})$", run.console, re.M))
     assert "engaged" in rows and not strip_is_wrong(g, rows, g.run.ratios)
     assert "".join(dict.fromkeys(c for c in rows["engaged"] if c.isdigit())), "a gear was engaged"
     states = [m["state"] for m in data["monitors"]]
@@ -416,7 +416,7 @@ def test_the_strip_of_gears_on_the_page_is_that_of_the_recording_and_of_the_cons
     shifts = [(pytest.approx(s.begin_s), pytest.approx(s.end_s), f"{s.old}→{s.new}") for s in g.shifts]
     assert [(begin, end, text) for begin, end, _, text in rows.pop("shifts")] == shifts
     rows.pop("marks", None)
-    console = dict(re.findall(r"^(asked|told|engaged) +(\S{64})$", run.console, re.M))
+    console = dict(re.findall(r"^(asked|reported|engaged) +(\S{64})$", run.console, re.M))
     assert set(rows) == set(console)
     for name, row in rows.items():
         middles = [(k + 0.5) / 64 * g.t[-1] for k in range(64)]

@@ -92,11 +92,11 @@ told = "TCU_Status.gear_actual"
 limit.told_speed = 4.0
 waive.told_pedal = "a reason"
 [gates]
-mine = "slip_s == 0, can_stolen_ids + can_powertrain_stolen_ids == 0, x_slip_s == 0"
+mine = "slip_s == 0, can_stolen_ids + can_powertrain_stolen_ids == 0, x_slip_s == 0, peers_tcu_steps > 0"
 '''
     made = []
     for k, one in enumerate((text, text.replace("told", "reported").replace("= \"slip_s", "= \"lost_time_s")
-                             .replace("stolen_ids", "foreign_frames"))):  # fmt: skip
+                             .replace("stolen_ids", "foreign_frames").replace("peers_", "participants_"))):  # fmt: skip
         path = tmp_path / f"{k}.toml"
         path.write_text(one)
         made.append(load_plan(path))
@@ -104,7 +104,7 @@ mine = "slip_s == 0, can_stolen_ids + can_powertrain_stolen_ids == 0, x_slip_s =
     assert monitors.reported == "TCU_Status.gear_actual" and monitors == made[1].config.monitors
     assert (monitors.limit, monitors.waive) == ({"reported_speed": 4.0}, {"reported_pedal": "a reason"})
     old, new = ([g.text for g in own_gates(plan)] for plan in made)
-    assert old == new and "lost_time_s == 0" in old and "x_slip_s == 0" in old
+    assert old == new and "lost_time_s == 0" in old and "participants_tcu_steps > 0" in old and "x_slip_s == 0" in old
     assert "can_foreign_frames + can_powertrain_foreign_frames == 0" in old
 
 

@@ -168,9 +168,9 @@ def test_the_strip_of_gears_has_a_character_for_each_part_of_the_run(tmp_path: P
     assert WIDTH == 64
     lines = printed(strip(bands, 10.0)).splitlines()
     rows = {"asked": asked, "reported": reported, "engaged": engaged}
-    assert lines == ["gears", *(f"{name:8}{cells}" for name, cells in rows.items()), f"{'':8}0 s{'10 s':>61}"]
-    assert [len(line) for line in lines[1:]] == [8 + 64] * 4
-    # of a rig that was not reported nothing is shown of it; no gears at all, no strip
+    assert lines == ["gears", *(f"{name:9}{cells}" for name, cells in rows.items()), f"{'':9}0 s{'10 s':>61}"]
+    assert [len(line) for line in lines[1:]] == [9 + 64] * 4
+    # of a control unit that reports nothing, nothing is shown of it; no gears at all, no strip
     assert [x.split()[0] for x in printed(strip(replace(bands, reported=[]), 10.0)).splitlines()] == [
         "gears", "asked", "engaged", "0"]  # fmt: skip
     assert strip(replace(bands, true=[]), 10.0) is None and strip(bands, 0.0) is None and strip(None, 1.0) is None

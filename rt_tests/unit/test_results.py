@@ -172,7 +172,7 @@ def test_a_gate_on_what_was_not_measured_fails(tmp_path: Path) -> None:
         assert not result.passed and not result.unknown and "not measured" in result.cause, gate
     (result,) = analyse(folder, "vehicle_lsot == 0").gates
     assert result.unknown and "vehicle_lost" in result.cause
-    assert OPEN == "peers_"
+    assert OPEN == "participants_"
 
 
 def test_metrics_of_a_run_are_known_before_it(run_dir: Path) -> None:
