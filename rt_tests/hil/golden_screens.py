@@ -80,8 +80,8 @@ LOOK_S = 6e-3
 
 def strip_is_wrong(g: Golden, rows: dict[str, str], ratios: dict[str, float]) -> list[str]:
     """Cells of the strip of gears that are not what was recorded in the middle of their part of the run. Asked and
-    reported: the number that was received, of the sample before or behind. Engaged: the gear whose ratio the speeds have;
-    the monitors look every 5 ms and keep what they saw, so a cell may be that old, but shows nothing of later."""
+    reported: the number that was received, of the sample before or behind. Engaged: the gear whose ratio the speeds
+    have; the monitors look every 5 ms and keep what they saw, so a cell may be that old, but shows nothing of later."""
     wrong = []
     for name, cells in rows.items():
         for k, cell in enumerate(cells):
