@@ -158,6 +158,9 @@ def run(
     watch_page: Annotated[
         bool, typer.Option("--watch", help="Open the live page, to drive by hand; the virtual clock keeps real time.")
     ] = False,
+    disarmed: Annotated[
+        bool, typer.Option("--disarmed", help="No tick, frame or output before `torqueloop control arm` (real clock).")
+    ] = False,
     start_from: Annotated[
         Path | None, typer.Option("--from", metavar="CHECKPOINT", help="Begin at a checkpoint of this rig.")
     ] = None,
@@ -193,6 +196,7 @@ def run(
                 start_from=start_from,
                 overrides=overrides,
                 watch=watch_page,
+                disarmed=disarmed,
             ),
         )
     with after_the_run():

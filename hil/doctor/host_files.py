@@ -121,13 +121,23 @@ def _can(made: HostPlan, rig: RigPlan) -> list[str]:
 
 
 def _service(made: HostPlan, user: str, rig: RigPlan, keep: int) -> None:
-    """The rig starts at boot and again after each run."""
+    """The rig starts at boot and again after each run; after one that has failed a client must arm it."""
     name = f"torqueloop-{plain('name', rig.config.rig.name)}"
     old = f"ls -d runs/*-{rig.config.rig.name} 2>/dev/null | sort -r | tail -n +{keep} | xargs -r rm -r --"
     python, file = (str(path).replace("%", "%%") for path in (sys.executable, Path(rig.path).resolve()))
     if rig.config.rig.duration_s < _WINDOW_S / _BURST:
         made.notes.append(f"runs of {rig.config.rig.duration_s:g} s: the service stops after {_BURST} starts in "
                           f"{_WINDOW_S} s; let [rig] duration_s be above {_WINDOW_S // _BURST}")  # fmt: skip
+    program = f'"{python}" -m torqueloop.hil.cli run "{file}" --quiet'
+    start, failed = f"ExecStart={program}", f"/run/{name}/failed"
+    if rig.config.control is None:
+        made.notes.append("the rig has no [control]: after a failed run it is armed again without being asked")
+    else:
+        # an empty variable is no argument; 130, 143: somebody has ended the run
+        start = (f"Environment=DISARMED=\nEnvironmentFile=-{failed}\nExecStart={program} $DISARMED\n"
+                 f"ExecStopPost=/bin/sh -c 'case $$EXIT_STATUS in 0|130|143) rm -f {failed};; "
+                 f"*) echo DISARMED=--disarmed > {failed};; esac'\nRuntimeDirectory={name}\n"
+                 "RuntimeDirectoryPreserve=yes")  # fmt: skip
     made.files[f"{_SYSTEMD}/{name}.service"] = f"""{HEADER}[Unit]
 Description=torqueloop rig {rig.config.rig.name}
 # outputs keep their safe values when so many runs have begun within this time
@@ -141,7 +151,7 @@ WorkingDirectory=/var/lib/{name}
 LimitRTPRIO=95
 LimitMEMLOCK=infinity
 ExecStartPre=/bin/sh -c '{old}'
-ExecStart="{python}" -m torqueloop.hil.cli run "{file}" --quiet
+{start}
 # 1, 3: the run has ended, and its verdict is in its report
 SuccessExitStatus=1 3 130 143
 Restart=always

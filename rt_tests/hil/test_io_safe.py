@@ -8,9 +8,11 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
+from control_help import Running
 from io_help import (
     BEATS,
     CARD,
@@ -31,6 +33,7 @@ from io_help import (
 from rig_help import rig_file
 
 import torqueloop as tl
+from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.io.guardian import make_safe
 from torqueloop.hil.io.library import IDLE, RUNS, OpenDevice
 from torqueloop.hil.results.files import read_run_info
@@ -38,6 +41,7 @@ from torqueloop.hil.rig.assemble.parts import RigParts, build
 from torqueloop.hil.rig.devices.io import IoCards
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 MS = 1_000_000
 #: state of the watch word: the rig writes safe values
@@ -192,6 +196,32 @@ def test_on_the_real_clock_the_same_device_runs_and_ends_with_safe_values(tmp_pa
     assert [row[BEATS] for row in rows[1:-2]] == list(range(1, len(rows) - 2))
     assert {row[STATE] for row in rows[1:-2]} == {RUNS} and rows[0][STATE] == rows[-1][STATE] == IDLE
     assert replay(result.out).hash_equal
+
+
+@pytest.mark.usefixtures("multicast")
+def test_a_rig_that_begins_disarmed_has_safe_pins_and_no_tick_until_a_client_arms_it(tmp_path: Path) -> None:
+    going = Running(on_own_bus(tmp_path), tmp_path / "run", 1.0, clock="real", disarmed=True)
+    with going.client() as client:
+        time.sleep(0.3)
+        status = client.status()
+        assert (status["state"], status["ticks"], status["counters"]["tx_frames"]) == ("off", 0, 0)
+        assert [row[VALUE] for row in written(tmp_path)] == [SAFE]
+        client.arm()
+    result = going.join()
+    values = [row[VALUE] for row in written(tmp_path)]
+    assert result.stats.clock.ticks == 1000 and not result.stats.safe_state.latched
+    assert values[0] == values[-1] == SAFE and SAFE not in values[1:-2] and replay(result.out).hash_equal
+
+
+@pytest.mark.parametrize(("clock", "control", "text"), [
+    ("virtual", "tcp://127.0.0.1:0", "needs the real clock"), ("real", None, "this one has none"),
+])  # fmt: skip
+def test_a_rig_that_nobody_could_arm_does_not_begin_disarmed(
+    tmp_path: Path, clock: Literal["real", "virtual"], control: str | None, text: str
+) -> None:
+    with pytest.raises(ConfigError, match=text):
+        run_rig(on_own_bus(tmp_path), RunSpec(clock, 1.0, tmp_path / "run", control=control, disarmed=True))
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.usefixtures("multicast")

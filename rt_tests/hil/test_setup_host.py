@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,6 +33,8 @@ VALUES = {
     "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
     "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "schedutil\n",
 }  # fmt: skip
+SERVICE = "/etc/systemd/system/torqueloop-bench_1.service"
+CONTROL = '\n[control]\nendpoint = "tcp://127.0.0.1:0"\n'
 SYSCTL = "etc/sysctl.d/90-torqueloop.conf"
 
 
@@ -55,10 +58,10 @@ def system(folder: Path) -> Path:
     return folder
 
 
-def rig(folder: Path) -> RigPlan:
+def rig(folder: Path, control: str = "") -> RigPlan:
     edits = ['bus.powertrain.interface = "socketcan"', 'bus.powertrain.channel = "can0"',
              "bus.powertrain.bitrate = 250000", 'rig.name = "bench_1"']  # fmt: skip
-    return load_plan(rig_file(folder, *edits))
+    return load_plan(rig_file(folder, *edits, add=control))
 
 
 def contents(root: Path) -> dict[str, str]:
@@ -171,9 +174,32 @@ def test_the_service_keeps_the_newest_runs_of_its_rig_and_nothing_else_goes(tmp_
     subprocess.run(shlex.split(words), cwd=empty, check=True)
 
 
+def test_the_service_begins_disarmed_after_a_run_that_failed_and_only_then(tmp_path: Path) -> None:
+    service = planned("bench", {3}, 4, rig(tmp_path, CONTROL), 3, tmp_path).files[SERVICE]
+    keys = dict(line.split("=", 1) for line in service.splitlines() if "=" in line)
+    file = tmp_path / "failed"
+    assert keys["EnvironmentFile"] == "-/run/torqueloop-bench_1/failed" and keys["Environment"] == "DISARMED="
+    assert keys["RuntimeDirectory"] == "torqueloop-bench_1" and keys["RuntimeDirectoryPreserve"] == "yes"
+    command = keys["ExecStart"].replace(f'"{sys.executable}" -m torqueloop.hil.cli', "echo")
+    ends = keys["ExecStopPost"].replace("$$", "$").replace("/run/torqueloop-bench_1/failed", str(file))
+
+    def next_start(status: str) -> str:
+        subprocess.run(shlex.split(ends), env={"EXIT_STATUS": status}, check=True)
+        value = file.read_text().strip().partition("=")[2] if file.exists() else ""
+        told = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, text=True, env={"DISARMED": value})
+        return told.stdout.partition(" --quiet")[2].strip()
+
+    statuses = ("0", "1", "0", "KILL", "143", "3", "130", "ABRT")
+    assert [next_start(status) for status in statuses] == ["", "--disarmed"] * 4
+    assert "--disarmed" in CliRunner().invoke(app, ["run", "--help"]).output
+    without = planned("bench", {3}, 4, rig(tmp_path), 3, tmp_path)
+    assert "DISARMED" not in without.files[SERVICE] and any("no [control]" in note for note in without.notes)
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze")
-def test_systemd_takes_the_service(tmp_path: Path) -> None:
-    made = planned("root", {3}, 4, rig(tmp_path), 3, tmp_path)
+@pytest.mark.parametrize("control", ["", CONTROL], ids=["without control", "with control"])
+def test_systemd_takes_the_service(tmp_path: Path, control: str) -> None:
+    made = planned("root", {3}, 4, rig(tmp_path, control), 3, tmp_path)
     name = "torqueloop-bench_1.service"
     (tmp_path / name).write_text(made.files[f"/etc/systemd/system/{name}"])
     done = subprocess.run(["systemd-analyze", "verify", str(tmp_path / name)], capture_output=True, text=True)

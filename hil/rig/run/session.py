@@ -105,6 +105,8 @@ class RunSpec:
     overrides: Mapping[str, Any] | None = None
     #: what the steps among the overrides belong to, kept for the report
     scenario: ScenarioInfo | None = None
+    #: real clock: the rig makes no tick until a client of its control channel arms it; its outputs have safe values
+    disarmed: bool = False
     #: (first tick, count, ns) of CPU burnt, to provoke overruns
     inject_busy: tuple[int, int, int] | None = None
     #: goes along with the run in this process, and holds it between ticks of the virtual clock
@@ -125,6 +127,7 @@ def run_rig(rig_path: str | Path, spec: RunSpec) -> RunResult:
             "models in the rig's process need the virtual clock", key="clock", value=clock, allowed="virtual"
         )
     plan = load_plan(rig_path, overrides)
+    _can_be_armed(plan, spec)
     kept = relative_overrides(rig_path, rig_model(), overrides)
     with blamed_on(overrides, plan.path):
         check_participants(plan)
@@ -164,7 +167,7 @@ def run_rig(rig_path: str | Path, spec: RunSpec) -> RunResult:
             live_page(run, spec.watch),
         ):
             if clock == "real":
-                state = run_real_clock(run, spec.participants, spec.progress)
+                state = run_real_clock(run, spec.participants, spec.progress, spec.disarmed)
             else:
                 ecus, paced = spec.ecus or {}, spec.watch
                 state = run_virtual_clock(run, spec.participants, spec.progress, spec.vehicle, ecus, pilot, paced)
@@ -195,6 +198,17 @@ def run_rig(rig_path: str | Path, spec: RunSpec) -> RunResult:
             f"what was recorded is in {folder.path} and can be read with `torqueloop report`"
         ) from None
     return RunResult(folder.path, state, stats, report)
+
+
+def _can_be_armed(plan: RigPlan, spec: RunSpec) -> None:
+    """ConfigError for a rig that is to wait although nobody could arm it."""
+    if spec.disarmed and spec.clock != "real":
+        problem = "a run that begins disarmed needs the real clock"
+        raise ConfigError(problem, key="clock", value=spec.clock, allowed="real")
+    if spec.disarmed and not (spec.control or plan.config.control or spec.watch):
+        problem = "a run that begins disarmed is armed over its control channel, and this one has none"
+        allowed = "[control], --control or --watch"
+        raise ConfigError(problem, file=str(plan.path), table="control", key="endpoint", value=None, allowed=allowed)
 
 
 def _held_to(plan: RigPlan, scenario: ScenarioInfo | None, overrides: Mapping[str, Any]) -> MonitorSpec:
