@@ -134,6 +134,7 @@ cdef struct monitors_t:
     double tick_s
     double mass                 # of the car [kg]
     double engine_max           # speed the engine may have [rad/s]
+    double races                # so fast in N, it keeps a unit from engaging a gear [rad/s]
     double idle                 # its idle speed [rad/s]
     int64_t gear_ticks          # a gear holds this long to count
     int64_t settle_ticks        # elements move this long after a change of the lever, and in a shift at most

@@ -69,7 +69,6 @@ cdef double MOVED = 0.03          # pedals change by this much: what follows is 
 cdef double DRIVER_S = 0.5        # for this time: the driveline's answer to a pedal is over [s]
 cdef double LEFT_S = 0.1          # a gear is left for this time: less is the slip of elements while others are filled [s]
 cdef double ROLLS_BACK = 1.0      # faster against the lever the control unit may leave the car in neutral [m/s]
-cdef double RACES = 0.3           # of the engine's limit: so fast in N, it keeps a unit from engaging a gear [1]
 cdef double MOVES = 0.2           # the car moves [m/s]
 cdef double BACK_S = 4.0          # a gear is gone back to within this time: hunting [s]
 cdef double HILL_PEDAL = 0.5      # up to this pedal a hill may hold a car whose gear is closed: 12 % take less than a third
@@ -194,7 +193,7 @@ cdef inline bint _in_gear(double gear) noexcept nogil:
 
 cdef void _driver(const monitors_t* m, double* s, const scene_t* c) noexcept nogil:
     """When the driver changed something, and since when he asks for a drive in a gear."""
-    cdef bint races = m.engine_max > 0.0 and c.w_in > RACES * m.engine_max
+    cdef bint races = m.races > 0.0 and c.w_in > m.races
     cdef bint against = (c.forwards and c.v < -ROLLS_BACK) or (c.backwards and c.v > ROLLS_BACK)
     if not races:
         s[M_RACED] = 0.0
@@ -390,10 +389,12 @@ cdef class Monitors(Blocks):
                 raise IndexError(f"closed elements {k}: gear {closed_as[k]}; allowed {CLOSED_OTHER}..{self.m.n_gear - 1}")
             self.m.closed_as[k], self.m.overruns[k] = closed_as[k], overruns[k]
 
-    def set_car(self, double mass, double idle, double engine_max, double gear_s, double settle_s) -> None:
-        """mass [kg]; idle, engine_max [rad/s]; gear_s: a gear holds this long to count; settle_s: elements move so
+    def set_car(
+        self, double mass, double idle, double engine_max, double races, double gear_s, double settle_s
+    ) -> None:
+        """mass [kg]; idle, engine_max, races [rad/s]; gear_s: a gear holds this long to count; settle_s: elements move so
         long."""
-        self.m.mass, self.m.idle, self.m.engine_max = mass, idle, engine_max
+        self.m.mass, self.m.idle, self.m.engine_max, self.m.races = mass, idle, engine_max, races
         self.m.gear_ticks, self.m.settle_ticks = round(gear_s / self.m.tick_s), round(settle_s / self.m.tick_s)
 
     def set_unit(self, list reported, list asked, list pairs, double answer_s) -> None:

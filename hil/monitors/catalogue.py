@@ -126,8 +126,8 @@ MONITORS: tuple[Monitor, ...] = (
     Monitor(
         "no_drive", "time without a driven car although lever and pedal request it", "s", 3.0, 0.0,
         "a gear is engaged within 1.0 s, and the car moves within another second; a control unit may wait while an "
-        "engine turns above 0.3 of its limit that did so before the lever was moved, or while the car rolled the other "
-        "way",
+        "engine turns above 0.3 of its limit, or above the soft unit's `engine_above_rpm` if that is less, that did so "
+        "before the lever was moved, or while the car rolled the other way",
         "In {lever} the car is not driven from {since} s on although the pedal requests it: {closed_all}.",
         ("direction", "tie_up", "no_gear", "slip", "reported_speed"),
     ),

@@ -8,6 +8,8 @@ from torqueloop.cython_kernels.tick import monitors as kernel
 from torqueloop.hil.monitors.catalogue import GEAR_S, ONLINE, PERIOD_S, SETTLE_S
 from torqueloop.hil.results.monitors import MonitorSpec
 
+#: of the engine's limit: so fast in N, it may keep a control unit from engaging a gear
+RACES = 0.3
 #: own signals of the monitors, in the order of their slots; what is not recorded begins with STATE
 STATE = "monitor.state."
 OWN = ("monitor.gear", *(STATE + name for name in kernel.SIGNALS[1:]))
@@ -39,7 +41,8 @@ def make_monitors(spec: MonitorSpec, slot: Callable[[str], int], n_sig: int, fir
         [(slot(f"{e.name}.capacity"), e.closed_Nm) for e in box.elements], gears, rows,
     )  # fmt: skip
     made.set_closed(box.closed_as, box.overruns)
-    made.set_car(box.mass_kg, box.idle_radps, box.engine_max_radps, GEAR_S, SETTLE_S)
+    races = min(RACES * box.engine_max_radps, spec.engine_above_radps or box.engine_max_radps)
+    made.set_car(box.mass_kg, box.idle_radps, box.engine_max_radps, races, GEAR_S, SETTLE_S)
     pairs = [(slot(p.reported), slot(p.source), p.low, p.high) for p in spec.pairs]
     made.set_unit(spec.reported, spec.asked, pairs, spec.answer_s)
     return made

@@ -118,6 +118,8 @@ class MonitorSpec:
     duration_s: float = 0.0
     #: the longest a shift can last, by "FROM-TO", by the phases of the control unit's shift [s]
     shift_each_s: dict[str, float] = field(default_factory=dict)
+    #: the control unit engages no gear out of N while the engine is faster than the gear by this; 0: not known [rad/s]
+    engine_above_radps: float = 0.0
     #: None: the control unit's is not known
     schedule: ShiftSchedule | None = None
 

@@ -298,6 +298,13 @@ SCHEDULE = {
 }
 
 
+def test_the_speed_from_which_a_control_unit_waits_is_in_si(tmp_path: Path) -> None:
+    rig = tmp_path / "mine.toml"
+    rig.write_text(f'kind = "rig"\nextends = "{CONFIGS}/rigs/desk_4hp22.toml"\n'
+                   "[ecu.tcu.options.set]\n\"garage.engine_above_rpm\" = 1700.0\n")  # fmt: skip
+    assert load_plan(rig).monitors.engine_above_radps == near(1700 * RPM)
+
+
 def test_shift_lines_of_a_control_unit_are_in_si() -> None:
     s = schedule_of(load_tcu_config(CONFIGS / "tcu" / "soft_4hp22.toml", SCHEDULE))
     assert list(s.up) == ["1-2", "2-3", "3-4"] and list(s.down) == ["2-1", "3-2", "4-3"]

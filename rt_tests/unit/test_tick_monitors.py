@@ -3,6 +3,7 @@ none on a drive without one. A monitor that is added without an error here fails
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def geared(*points: tuple[float, str]) -> dict[str, Array]:
     return made
 
 
-def read(**changes: Any) -> dict[str, Finding]:
+def read(spec: MonitorSpec = SPEC, **changes: Any) -> dict[str, Finding]:
     """A drive in 1 at a steady speed, but for the changes."""
     steady = {
         "w_out": 100.0, "sent": 100.0, "v": 30.0, "a": 0.5, "tau_in": 75.0, "lockup_mode": 0.0, "engine": 300.0,
@@ -80,7 +81,7 @@ def read(**changes: Any) -> dict[str, Finding]:
     }  # fmt: skip
     columns: dict[str, Array] = {k: np.full(len(T), v) for k, v in steady.items()} | geared((0.0, "1"))
     columns |= {k: np.full(len(T), v) if np.isscalar(v) else v for k, v in changes.items()}
-    found = read_recording(SPEC, columns.get, np.arange(len(T), dtype=float), TICK_S)
+    found = read_recording(spec, columns.get, np.arange(len(T), dtype=float), TICK_S)
     assert found is not None
     return found.findings
 
@@ -190,6 +191,11 @@ def test_a_unit_may_wait_for_an_engine_that_was_fast_before_the_lever_was_moved(
     }
     assert failed(read(**n, w_in=course((0.0, 650.0)))) == set()
     assert "no_drive" in failed(read(**n, w_in=course((0.0, 650.0), (8.0, 90.0))))
+    # 0.3 of the limit of 700 rad/s, or the speed from which the control unit waits, if that is less
+    for spec, from_on in ((SPEC, 210.0), (replace(SPEC, engine_above_radps=150.0), 150.0),
+                          (replace(SPEC, engine_above_radps=600.0), 210.0)):  # fmt: skip
+        assert failed(read(spec, **n, w_in=course((0.0, from_on + 1.0)))) == set()
+        assert "no_drive" in failed(read(spec, **n, w_in=course((0.0, from_on - 1.0))))
     assert "no_drive" in failed(read(**n, w_in=course((0.0, 90.0), (5.5, 650.0)))), "it raced because no gear came"
     rolls = n | {"v": course((0.0, 0.0), (4.5, -1.2), (6.0, -0.4))}
     assert failed(read(**rolls, w_in=course((0.0, 90.0), (5.5, 650.0)))) == set(), "it rolled the other way then"

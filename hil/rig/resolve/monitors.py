@@ -60,6 +60,7 @@ def monitor_spec(path: Path, config: RigConfig, driveline: Driveline, compiled: 
         answer_s=_cycle_s(signals.get("answer", ""), databases),
         actuators=_actuators(config, databases, oil),
         shift_each_s={} if tcu is None else shift_lengths(tcu),
+        engine_above_radps=0.0 if tcu is None else tcu.garage.engine_above_rpm * RPM,
         schedule=None if tcu is None else schedule_of(tcu),
     )
 
