@@ -10,7 +10,7 @@ from torqueloop.hil.results.monitors import MonitorSpec
 
 #: of the engine's limit: so fast in N, it may keep a control unit from engaging a gear
 RACES = 0.3
-#: own signals of the monitors, in the order of their slots; what is not recorded begins with STATE
+#: own signals of the monitors, in the order of their slots; what only they read begins with STATE
 STATE = "monitor.state."
 OWN = ("monitor.gear", *(STATE + name for name in kernel.SIGNALS[1:]))
 

@@ -13,6 +13,8 @@ from rig_help import rig_file
 
 import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.resolve.plan import load_plan
 
 needs_cc = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler")
@@ -72,3 +74,23 @@ def test_what_would_lose_the_phase_or_an_edge_is_refused_with_what_is_allowed(
     with pytest.raises(ConfigError) as caught:
         load_plan(rig_file(tmp_path, add=f'[sensors.n]\nkind = "teeth"\n{keys}\n'))
     assert words in str(caught.value)
+
+
+#: the table of docs/car_side.md; a lever that sends movements has its own signal only
+SHOWN = {"", ".count", ".edges", ".period", ".age", ".direction", ".tooth", ".angle", ".frequency", ".amplitude",
+         ".pulses", ".width"}  # fmt: skip
+LEVER = '[sensors.lever]\nkind = "moves"\nsignal = "driver.lever"\nmoves = { P = 1, R = 0, N = 0, D = 0 }\n'
+
+
+def test_what_only_the_next_tick_of_a_sensor_reads_is_recorded_and_listed_by_name_only(tmp_path: Path) -> None:
+    add = SENSORS.partition("[sensors.of_angle]")
+    path = rig_file(tmp_path, add=add[1] + add[2] + LEVER)
+    plan = load_plan(path)
+    own = {f"sensor.{name}{end}" for name in ("of_angle", "of_speed") for end in SHOWN} | {"sensor.lever"}
+    assert {name for name, _ in plan.recorded if name.startswith("sensor.")} == own
+    control = RigControl(plan, build(plan, 1.0), tmp_path, "auto", real=False)
+    assert {entry["name"] for entry in control.describe() if entry["name"].startswith("sensor.")} == own
+    hidden = "sensor.of_speed.before"
+    assert control.get([hidden])["values"] == {hidden: 0.0}
+    named = load_plan(path, {"record.signals": [hidden, "engine.w"]})
+    assert [name for name, _ in named.recorded] == [hidden, "engine.w"]

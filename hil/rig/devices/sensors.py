@@ -21,6 +21,8 @@ from torqueloop.hil.rig.devices.signals import DUMMY
 
 #: kinds of sensors that send frames
 FRAMES = ("sent", "psi5")
+#: last parts of signals that only the next tick of a sensor reads
+INTERNAL = frozenset({"quiet", "before", "rest", "begun", "at", "left"})
 #: share by which the number of those parts may differ from a whole number: both keys are rounded decimals
 WHOLE = 1e-9
 #: teeth without `resolution_Hz`: parts of a tooth that its frequency counts in each tick
@@ -211,6 +213,7 @@ class Sensors(Device[SensorTables]):
             else:
                 own = kernel.MOVES_SIGNALS if sensor.kind == "moves" else kernel.TEETH_SIGNALS
                 self.table.add_all((f"sensor.{name}.{n}".rstrip("."), unit) for n, unit in own)
+                self.table.internal.update(f"sensor.{name}.{n}" for n, _ in own if n in INTERNAL)
 
     def plan(self) -> None:
         #: setter of the kernel's table and its arguments

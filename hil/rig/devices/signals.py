@@ -46,6 +46,8 @@ class SignalTable:
     initial: dict[int, float] = field(default_factory=dict)
     #: short names that several buses have -> their names with the bus in front
     ambiguous: dict[str, list[str]] = field(default_factory=dict)
+    #: names of signals that only the next tick of what computes them reads: recorded and listed if they are named
+    internal: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._slot = {name: k for k, name in enumerate(self.names)}

@@ -130,6 +130,8 @@ class Steps(Device[StepTables]):
         names = [f"scenario.{name}" for name in kernel.SIGNALS if steps]
         names += [f"scenario.{target}.{part}" for target in self.targets for part in kernel.RAMP_SIGNALS]
         self.first_slot = self.table.add_all((name, "1") for name in names)
+        # how far a signal of the steps is on its way is no more than the signal itself
+        self.table.internal.update(n for n in names if n.startswith(("scenario.driver.", "scenario.input.")))
 
     def plan(self) -> None:
         # when the steps so far are over at the earliest [s]

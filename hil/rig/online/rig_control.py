@@ -88,8 +88,9 @@ class RigControl:
         return asdict(layout(self.plan))
 
     def describe(self) -> list[dict[str, Any]]:
-        """All names: unit, kind, what may be done, range, value."""
-        values = self.parts.rig.values([s.slot for s in self.signals.values()])
+        """All names but those of internal signals: unit, kind, what may be done, range, value."""
+        shown = [s for s in self.signals.values() if s.name not in self.plan.table.internal]
+        values = self.parts.rig.values([s.slot for s in shown])
         out: list[dict[str, Any]] = [
             {
                 "name": s.name,
@@ -99,7 +100,7 @@ class RigControl:
                 "allowed": s.allowed() if s.set or s.override else "",
                 "value": value,
             }
-            for s, value in zip(self.signals.values(), values, strict=True)
+            for s, value in zip(shown, values, strict=True)
         ]
         out += [
             {

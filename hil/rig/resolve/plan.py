@@ -21,7 +21,7 @@ from torqueloop.cython_kernels.can.codec import CodecTables
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.load import message_names
 from torqueloop.hil.common.config_layers import blamed_on
-from torqueloop.hil.monitors.engine import own_signals, read_signals
+from torqueloop.hil.monitors.engine import STATE, own_signals, read_signals
 from torqueloop.hil.rig.devices.device import BusPlan, RigPlan
 from torqueloop.hil.rig.devices.hydraulics import HydraulicUnit
 from torqueloop.hil.rig.devices.registry import device_kinds, load_rig_config
@@ -95,6 +95,7 @@ def make_plan(path: Path, config: RigConfig, driveline: Driveline, compiled: Com
     plan.monitors = monitor_spec(path, config, driveline, compiled, databases, oil)
     if read_signals(plan.monitors):
         plan.monitor_slot = table.add_all((name, "1") for name in own_signals())
+        table.internal.update(name for name in own_signals() if name.startswith(STATE))
     plan.buses += [
         BusPlan(name, k, config.bus[name], database, _codec(database, firsts[name], len(table)), firsts[name],
                 state_slot=states.get(name, 0), known=known_of(path, config, name))

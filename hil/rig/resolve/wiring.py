@@ -18,7 +18,6 @@ from torqueloop.core.describe.units import SYMBOLS, UNITS, to_si
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec
 from torqueloop.hil.can.database import SignalInfo
 from torqueloop.hil.can.sending import CYCLIC
-from torqueloop.hil.monitors.engine import STATE
 from torqueloop.hil.rig.devices.device import BusPlan, RigPlan
 from torqueloop.hil.rig.devices.io import IoCards
 from torqueloop.hil.rig.devices.phases import frame_bits, spread
@@ -264,8 +263,7 @@ class Wiring:
     def record(self) -> None:
         """[record]"""
         wanted = self.config.record.signals
-        # how far a signal of the steps is on its way is no more than the signal itself
-        own = [n for n in self.table.names[2:] if not n.startswith(("scenario.driver.", "scenario.input.", STATE))]
+        own = [n for n in self.table.names[2:] if n not in self.table.internal]
         names: Iterable[str] = own if wanted == "all" else wanted
         self.plan.recorded = [(name, self.source(name, "record", "signals")) for name in names]
 
