@@ -24,10 +24,14 @@ cdef double SLIGHT_UNRESOLVED = 1e-12
 cdef double SLIGHT = 1e-7
 #: the same where the limit says nothing: how many times the rounding of a torque (torque_rounding)
 cdef double SLIGHT_ROUNDINGS = 1e5
-#: rad/s or m/s: a slip that has turned round by more is beyond rounding, and one that is left with more has not come to zero; with
-#: STILL_SLIPS where slips are only brought down to SLIP_LEFT, ten times that
+#: of what its acceleration changes a slip by in a step, two points: the same. The projection that takes out what is left does what
+#: friction would do in the time SLIP_SHARE*h (docs/theory.md, section 5)
+cdef double SLIP_SHARE = 1e-3
+#: rad/s or m/s: a slip that has turned round by more is beyond rounding, and one that is left with more has not come to zero where
+#: springs are not resolved
 cdef double TURNED_ROUND = 1e3 * TOL_R
-cdef double STILL_SLIPS = 1e5 * TOL_R
+#: the same where they are: of what counts as come to zero
+cdef double STILL_SLIPS = 10.0
 
 
 cdef enum:
@@ -203,6 +207,12 @@ cdef inline void keep_longer(const tl_model* m, tl_state* s) noexcept nogil:
         memcpy(s.length.s2_longer, s.s2, n * sizeof(double))
 
 
+cdef inline double slip_left(const tl_model* m, const tl_state* s, int32_t i, double most) noexcept nogil:
+    """A slip of element i so small has come to zero, where springs are resolved; most: but for SLIP_LEFT no more than that."""
+    cdef double share = 0.0 if s.four else SLIP_SHARE * m.h * fabs(row_dot(m, TL_FR_ROW(m, i), s.now.a))
+    return larger(SLIP_LEFT, share if share < most else most)
+
+
 cdef inline double small_margin(const tl_model* m, tl_state* s, int32_t el) noexcept nogil:
     """The margin at which the event of element (or contact) `el` has come to pass."""
     cdef double limits, small
@@ -212,8 +222,9 @@ cdef inline double small_margin(const tl_model* m, tl_state* s, int32_t el) noex
     if el >= TL_NF(m):
         return AT_EDGE * contact_size(m, s, el - TL_NF(m), s.event.contact_which[el - TL_NF(m)])
     if s.mode[el] != MODE_STUCK:
-        # (what is left is taken out by projection: an impulse that friction must be able to give)
-        return TOL_R if m.stiff_cut else SLIP_LEFT
+        # (what is left is taken out by projection: an impulse that friction must be able to give; a small part of what the slip was,
+        # so that friction does not give back more heat than it took)
+        return TOL_R if m.stiff_cut else slip_left(m, s, el, 0.1 * fabs(s.now.w[TL_FR_ROW(m, el)]))
     # of what blocks one way without limit only the other way counts, and there its limit may be 0
     limits = fabs(s.end.lim_b[el]) + fabs(s.end.lim_f[el])
     if limits < NO_LIMIT:
@@ -294,13 +305,23 @@ cdef inline int32_t another_first(const tl_model* m, tl_state* s, tl_stop* q, in
     return 0
 
 
-cdef inline int32_t next_try(tl_stop* q, int32_t it, double f, double* x) noexcept nogil:
+cdef inline double margin_rate(const tl_model* m, const tl_state* s, const tl_stop* q) noexcept nogil:
+    """Change of the margin with the length of the trial, a fraction of h: of a slip that its end accelerates it by, where springs are
+    resolved; 0: unknown."""
+    if q.el < 0 or q.el >= TL_NF(m) or s.mode[q.el] == MODE_STUCK or m.stiff_cut:
+        return 0.0
+    return m.h * q.sgn * row_dot(m, TL_FR_ROW(m, q.el), s.end.a)
+
+
+cdef inline int32_t next_try(tl_stop* q, int32_t it, double f, double rate, double* x) noexcept nogil:
     """0 when the trial of the fraction x, with the margin f at its end, ends at the event, or there is none in a trial of this
-    length; else x is the length to try next."""
+    length; else x is the length to try next: at first by a Newton step with the rate of the margin, where it is known. (The longer
+    trial, in which friction has gone on beyond the event, says less than the end of this one.)"""
+    cdef double newton = x[0] - f / rate if it == 0 and rate < 0.0 else -1.0
     if fabs(f) <= q.small or it == REFINE - 1 or x[0] == q.r.lo or (f > 0.0 and q.r.f_hi >= 0.0):
         return 0
     narrow_search(&q.r, x[0], f)
-    x[0] = next_length(&q.r)
+    x[0] = newton if q.r.lo < newton < q.r.hi else next_length(&q.r)
     if (it == REFINE - 2 or q.r.hi - q.r.lo <= NARROW * q.r.hi) and q.r.lo > 0.0:
         x[0] = q.r.lo                        # down to rounding, or not found: rather a little before the event than beyond
     return 1
@@ -340,7 +361,7 @@ cdef inline double find_length(const tl_model* m, tl_state* s, tl_stop* q, doubl
         if q.el < 0:
             break
         f = event_margin(m, s, s.end, q.el, q.sgn)
-        if not next_try(q, it, f, &x):
+        if not next_try(q, it, f, part * margin_rate(m, s, q), &x):
             break
     if q.el >= TL_NF(m) and f > q.small:
         s.event.contact_x[q.el - TL_NF(m)] = NO_EVENT  # not reached after all: it keeps its regime
@@ -360,8 +381,10 @@ cdef inline int32_t turned_too_far(const tl_model* m, const tl_state* s) noexcep
 cdef inline void bring_to_rest(const tl_model* m, tl_state* s) noexcept nogil:
     """What is left of the slips that have come to zero."""
     cdef int32_t i, found = 0
+    cdef double still
     for i in range(TL_NF(m)):
-        if s.event.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > (TURNED_ROUND if m.stiff_cut else STILL_SLIPS):
+        still = TURNED_ROUND if m.stiff_cut else STILL_SLIPS * slip_left(m, s, i, UNLIMITED)
+        if s.event.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > still:
             s.event.toggled[i] &= 1                    # has not come to zero
         found |= s.event.toggled[i] & 2
     if found:
@@ -372,7 +395,7 @@ cdef double accept_shortened(const tl_model* m, tl_state* s, double done, double
     """The trial up to its fraction x, made again with that length: its end is A-stable, a point inside is not.
 
     Where a slip comes to zero or a torque to its limit, the length is refined until it does so at the end (a bracketed
-    search, to rounding); what is left of a slip is taken out by projection. The ends of the longer trial are left in s.end: they are
+    search); what is left of a slip is taken out by projection. The ends of the longer trial are left in s.end: they are
     the trend that the decision behind the event looks at. Returns the fraction.
     """
     cdef double part = s.part

@@ -85,6 +85,20 @@ def test_search_for_the_length_of_a_trial_ends_before_its_cap(swings: float) -> 
     assert max(per_event) <= 24 and np.mean(per_event) <= 17
 
 
+def test_end_of_a_slip_beside_a_resolved_spring_takes_one_trial_of_its_length() -> None:
+    """One trial over the whole step, one that ends where the slip is zero, and one of two evaluations for the rest."""
+    compiled = compile_driveline(spring_and_clutch(0.15))
+    model = KernelModel(replace(compiled.arrays, order=2), H, "generic")
+    state = KernelState(model)
+    cost = []
+    for k in range(400):
+        before = dict(state.counters)
+        model.run(state, np.full((1, len(compiled.input_names)), 0.4 + 0.3 * np.sin(0.05 * k)))
+        if k > 0 and state.counters["events"] > before["events"]:
+            cost.append(state.counters["evals"] - before["evals"])
+    assert len(cost) > 15 and max(cost) == 4
+
+
 @pytest.mark.parametrize("slipping", [True, False])
 @pytest.mark.parametrize("part", [0.03, 0.37, 0.9])
 @pytest.mark.parametrize("swings", [10.0, 100.0])
