@@ -398,17 +398,17 @@ def test_second_rig_is_refused_and_names_the_bus(tmp_path: Path, multicast: None
 @pytest.mark.proof
 def test_two_rigs_that_start_their_own_units_run_side_by_side(tmp_path: Path, multicast: None) -> None:
     rig = rig_file(tmp_path)
-    program = [sys.executable, "-m", "torqueloop.hil.cli", "run", str(rig), "--duration", "1.5", "-q", "--no-html"]
+    program = [sys.executable, "-m", "torqueloop.hil.cli", "run", str(rig), "--duration", "6", "-q", "--no-html"]
     runs = [
         subprocess.Popen([*program, "--out", str(tmp_path / name)], stderr=subprocess.PIPE, text=True)
         for name in ("one", "two")
     ]
     said = [run.communicate()[1] for run in runs]
-    assert all(run.returncode in (0, 1) for run in runs), said  # 1: this machine did not let it keep its deadlines
+    assert all(run.returncode in (0, 1, 3) for run in runs), said  # 1, 3: the machine did not run it in time
     ports = re.findall(r"bus powertrain: UDP port (\d+), as another rig", "".join(said))
     assert len(ports) == 1 and int(ports[0]) > 43113, said
     for name in ("one", "two"):
-        assert read_run_info(tmp_path / name).stats.clock.ticks == 1500
+        assert read_run_info(tmp_path / name).stats.clock.ticks == 6000
 
 
 def test_second_control_unit_is_refused(tmp_path: Path, multicast: None) -> None:

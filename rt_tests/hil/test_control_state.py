@@ -219,7 +219,7 @@ def test_files_of_another_rig_or_model_or_damaged_ones_are_refused(taken, tmp_pa
 @pytest.mark.usefixtures("multicast")
 def test_checkpoint_and_restore_on_the_real_clock_replay_to_the_same_bits(tmp_path):
     path = rig_file(tmp_path, *UNHURRIED, own_bus=True)
-    going = Running(path, tmp_path / "run", 3.0, clock="real")
+    going = Running(path, tmp_path / "run", 6.0, clock="real")
     with going.client() as client:
         tick = client.checkpoint("now")["tick"]
         client.set({"turbine.J": 0.06})
@@ -228,6 +228,6 @@ def test_checkpoint_and_restore_on_the_real_clock_replay_to_the_same_bits(tmp_pa
         answer = client.restore("now")
         assert answer == {"tick": tick, "participants": {}} and client["turbine.J"] != 0.06
     result = going.join()
-    assert result.stats.clock.ticks == 3000 and not result.stats.safe_state.latched
+    assert result.stats.clock.ticks == 6000 and not result.stats.safe_state.latched
     again = replay(result.out)
     assert again.passed and again.hash_equal, again

@@ -74,25 +74,13 @@ def test_the_page_writes_a_scenario_once_and_only_beside_the_run(paced: Paced) -
 
 def test_run_with_the_page_keeps_the_pace_of_a_clock_on_the_wall(tmp_path: Path) -> None:
     """`torqueloop run --watch`: the page's address is printed, both endpoints are open, the page ends with the run."""
-    command = [
-        "run",
-        "desk_4hp22",
-        "--clock",
-        "virtual",
-        "--watch",
-        "--duration",
-        "3",
-        "--out",
-        "run",
-        "--no-html",
-        "-q",
-    ]
+    command = "run desk_4hp22 --clock virtual --watch --duration 8 --out run --no-html -q".split()
     done = subprocess.run([sys.executable, "-m", "torqueloop.hil.cli", *command], cwd=tmp_path, timeout=120,
                           capture_output=True, text=True, env={**os.environ, "BROWSER": "true"})  # fmt: skip
     info = read_run_info(tmp_path / "run")
     assert info is not None and info.control and info.telemetry and "http://127.0.0.1:" in done.stdout, done.stderr
     assert info.stats is not None and info.stats.clock.real_time_factor is not None
-    assert info.stats.clock.ticks == 3000 and info.stats.clock.real_time_factor < 1.01
+    assert info.stats.clock.ticks == 8000 and info.stats.clock.real_time_factor < 1.01
 
 
 @pytest.mark.proof

@@ -193,6 +193,7 @@ words = { P = 1, R = 0, N = 1, D = 0 }
 kind = "library"
 bus = []
 start = "echo.c"
+options = { start_timeout_s = 60.0 }
 sensors = { oil = "sensor.oil", n = "sensor.n", zero = "sensor.contact" }
 actuators = { oil = "V", n = "rad/s" }
 """
