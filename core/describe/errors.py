@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
+#: so many known words are listed as they are
+MANY = 40
+
 
 class TorqueloopError(Exception):
     """Root of all errors raised on purpose."""
@@ -64,9 +67,9 @@ class ConfigError(TorqueloopError):
     def __str__(self) -> str:
         text = self.problem.replace("{key}", str(self.key)).replace("{value}", repr_short(self.value))
         if self.table is not None:
-            text += f" in [{self.table}]"
-        if self.file is not None:
-            text += f" of {self.file}"
+            text += f" in [{self.table}]" + (f" of {self.file}" if self.file is not None else "")
+        elif self.file is not None:
+            text += f" ({self.file})"
         if self.allowed is not None:
             text += f"; allowed: {self.allowed}"
         if self.hint is not None:
@@ -170,12 +173,22 @@ def closest(word: str, words: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """Hint for an unknown word: the closest one, or all of them."""
+    """Hint for an unknown word: the closest one, or all of them. Of many: those that contain the word or begin with the
+    same name, otherwise the names before the first dot."""
     known = sorted(words)
     near = closest(word, known)
     if near is not None:
         return f"did you mean {near!r}?"
-    return "known: " + (", ".join(known) if known else "none")
+    if len(known) <= MANY:
+        return "known: " + (", ".join(known) if known else "none")
+    for similar in (
+        [name for name in known if word.lower() in name.lower()],
+        [name for name in known if name.startswith(word.partition(".")[0] + ".")],
+    ):
+        if 0 < len(similar) <= MANY:
+            return "similar: " + ", ".join(similar)
+    first = dict.fromkeys(name.partition(".")[0] + "." * ("." in name) for name in known)
+    return f"{len(known)} are known: " + ", ".join(name + "*" * name.endswith(".") for name in first)
 
 
 def repr_short(value: Any, limit: int = 60) -> str:

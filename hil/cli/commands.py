@@ -49,6 +49,7 @@ from torqueloop.hil.cli.judge import (
     show_report,
 )
 from torqueloop.hil.cli.listing import list_installed
+from torqueloop.hil.cli.manual import docs
 from torqueloop.hil.cli.new import new_app
 from torqueloop.hil.cli.participants import tcu, vehicle
 from torqueloop.hil.cli.runs import compare, runs
@@ -373,6 +374,7 @@ app.command("list", rich_help_panel=MODEL)(list_installed)
 app.command("check", rich_help_panel=MODEL)(check_files)
 app.command("compile", rich_help_panel=MODEL)(compile_step)
 app.command(rich_help_panel=MODEL)(schema)
+app.command(rich_help_panel=MODEL)(docs)
 app.add_typer(bus_app, name="bus", rich_help_panel=BUS)
 app.command(rich_help_panel=BUS)(tcu)
 app.command(rich_help_panel=BUS)(vehicle)

@@ -12,6 +12,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from torqueloop.core.describe.errors import ConfigError, did_you_mean
 from torqueloop.hil.cli.common import JsonOption, command, error_console, out_console, print_json
 from torqueloop.hil.common.locate import FOLDERS, installed
 
@@ -46,7 +47,9 @@ def first_sentence(path: Path) -> str:
 
 @command
 def list_installed(
-    folder: Annotated[str | None, typer.Argument(metavar="[KIND]", help="List only rigs, gearboxes and so on.")] = None,
+    folder: Annotated[
+        str | None, typer.Argument(metavar="[KIND]", help="List only rigs, gearboxes, vehicles and so on.")
+    ] = None,
     assumed: Annotated[
         str | None,
         typer.Option("--assumed", metavar="FILE", help="Every assumed number of this file and the files it uses."),
@@ -60,6 +63,9 @@ def list_installed(
     if assumed is not None:
         _list_assumed(assumed, weigh, as_json)
         return
+    if folder is not None and folder not in FOLDERS:
+        raise ConfigError("there is no kind {value} of installed files", key="kind", value=folder,
+                          allowed=", ".join(FOLDERS), hint=did_you_mean(folder, FOLDERS))  # fmt: skip
     chosen = [name for name in FOLDERS if folder is None or name == folder]
     found = {name: {stem: first_sentence(path) for stem, path in installed(name).items()} for name in chosen}
     if as_json:

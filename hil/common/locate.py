@@ -72,9 +72,10 @@ def find(near: str | Path, name: str, folder: str) -> Path:
         raise ConfigError("{key} = {value}: no such file", value=name, hint=remedy(name, file_in(name)))
     known = installed(folder)
     if name not in known:
-        what = FOLDERS.get(folder, "configuration")
+        what, beside = FOLDERS.get(folder, "configuration"), f"{name}.toml"
+        own = f"write {beside!r} for the file of this folder" if os.path.isfile(path.with_name(beside)) else None
         raise ConfigError(f"{{key}} = {{value}}: no {what} of this name is installed", value=name,
-                          hint=did_you_mean(name, known))  # fmt: skip
+                          hint=own or did_you_mean(name, known))  # fmt: skip
     return known[name].resolve()
 
 

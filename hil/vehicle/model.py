@@ -128,6 +128,7 @@ def make(setup: VehicleSetup) -> VehicleModel:
         raise ConfigError(
             f"{setup.file} has mass_kg = {mass:g}, the powertrain's {setup.car!r} {setup.mass_kg:g} kg",
             **where, key="start", value=str(setup.file), allowed="the same mass on both sides",
+            hint=f'the rig file sets that of the powertrain with [plant.set] "components.{setup.car}.m_kg" = {mass:g}',
         )  # fmt: skip
     if setup.carriers is not None and set(setup.carriers) != set(config.carrier):
         told = ", ".join(setup.carriers) or "none"

@@ -301,3 +301,18 @@ def test_list_shows_whole_sentences_on_a_narrow_screen() -> None:
     assert status == 0
     assert "…" not in text and "[bold]" not in text
     assert "software (UDP multicast), vehicle process over ZeroMQ" in " ".join(text.split())
+
+
+def test_list_of_an_unknown_kind_is_wrong_input() -> None:
+    status, text = call("list", "vehicle")
+    assert status == 2 and "did you mean 'vehicles'?" in text
+    assert call("list", "vehicles")[0] == 0
+
+
+def test_a_page_of_the_manual_is_shown_by_its_name() -> None:
+    status, text = call("docs", "own_tcu")
+    assert status == 0 and text.startswith("# A control unit in Python A control unit in Python is a class")
+    status, text = call("docs")
+    assert status == 0 and "[I/O devices](io.md)" in text
+    status, text = call("docs", "own_tuc")
+    assert status == 2 and "did you mean 'own_tcu'?" in text

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.errors import ConfigError, did_you_mean
 from torqueloop.hil.cli.file_check import by_name
-from torqueloop.hil.common.locate import installed, locate
+from torqueloop.hil.common.locate import find, installed, locate
 
 
 @pytest.fixture(autouse=True)
@@ -36,3 +36,25 @@ def test_a_path_must_exist() -> None:
         locate("mine.toml", "rigs")
     with pytest.raises(ConfigError, match="no rig named 'desk_4hp2' is installed.*desk_4hp22"):
         locate("desk_4hp2", "rigs")
+
+
+def test_a_bare_name_in_a_file_that_means_the_file_beside_it_says_how_to_write_it() -> None:
+    Path("mine.toml").write_text('extends = "desk_4hp22"\n')
+    with pytest.raises(ConfigError, match=r"no rig of this name is installed; write 'mine.toml' for the file"):
+        find("top.toml", "mine", "rigs")
+    with pytest.raises(ConfigError, match=r"no rig of this name is installed; did you mean 'desk_4hp22'"):
+        find("top.toml", "desk_4hp2", "rigs")
+
+
+def test_of_many_known_names_those_are_shown_that_are_like_the_unknown_one() -> None:
+    names = ["TCU_Status.gear", "monitor.gear", *(f"monitor.state.n{k}" for k in range(60)), "car.v", "step"]
+    assert did_you_mean("gear", names) == "similar: TCU_Status.gear, monitor.gear"
+    assert did_you_mean("car.torque", names) == "similar: car.v"
+    assert did_you_mean("xyz", names) == "64 are known: TCU_Status.*, car.*, monitor.*, step"
+    assert did_you_mean("xyz", names[:2]) == "known: TCU_Status.gear, monitor.gear"
+
+
+def test_a_mistake_of_a_whole_file_names_the_file_behind_it() -> None:
+    error = ConfigError("unknown key '{key}'", key="mass_kg", file="van.toml", hint="known: name")
+    assert str(error) == "unknown key 'mass_kg' (van.toml); known: name"
+    assert str(error.located(table="body")) == "unknown key 'mass_kg' in [body] of van.toml; known: name"

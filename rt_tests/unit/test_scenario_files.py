@@ -98,6 +98,8 @@ def test_the_steps_become_those_of_the_rig(tmp_path: Path) -> None:
         ('"car.v > ${v_kmh} km/h"', '"car.v > ${speed} km/h"', ["no parameter", "speed"]),
         ('set = { lever = "D", pedal = 0.5 }', 'set = { "input.C4.p" = 1.0 }', ["is written by [inputs]", "steps 1"]),
         ('set = { lever = "D", pedal = 0.5 }', 'set = { lever = "X" }', ["'X' is no value", "P, R, N", "steps 1"]),
+        ('set = { lever = "D", pedal = 0.5 }', 'set = { pedall = 0.5 }',
+         ["no signal 'driver.pedall'", "did you mean 'driver.pedal'?", "steps 1"]),
         ('set = { lever = "D", pedal = 0.5 }', 'set = { pedal = "D" }', ["'D' is no value of driver.pedal"]),
         ('set = { lever = "D", pedal = 0.5 }', 'set = { "input.nothing" = 1.0 }', ["no signal", "input.nothing"]),
         ('back_to = "drive"', 'back_to = "again"', ["no such step before this one", "drive, kick down", "steps 3"]),

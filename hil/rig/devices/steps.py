@@ -33,6 +33,10 @@ from torqueloop.hil.rig.devices.device import Device
 
 #: a step whose condition never comes ends the run after this time [s]
 WITHIN_S = 60.0
+#: signals of the driver that a step may move on every rig, also where nothing reads them: a scenario closes the
+#: kick-down switch although the CAN database of a rig has no signal for it
+COMMON = ("driver.pedal", "driver.brake", "driver.lever", "driver.gear", "driver.tip", "driver.kickdown",
+          "driver.brake_switch")  # fmt: skip
 _Time = Annotated[float, Field(ge=0, le=1e5)]
 
 
@@ -125,7 +129,7 @@ class Steps(Device[StepTables]):
         #: names of the signals they move
         self.targets = list(dict.fromkeys(target_of(name) for step in steps for name in step.set))
         for target in self.targets:
-            if target.startswith("driver.") and target not in self.table:
+            if target in COMMON and target not in self.table:
                 self.table.add(target, "1", 0.0)
         names = [f"scenario.{name}" for name in kernel.SIGNALS if steps]
         names += [f"scenario.{target}.{part}" for target in self.targets for part in kernel.RAMP_SIGNALS]
@@ -174,7 +178,7 @@ class Steps(Device[StepTables]):
 
     def _check_target(self, target: str) -> None:
         if target not in self.table or not target.startswith(("driver.", "input.")):
-            known = [n for n in self.table.names if n.startswith(("driver.", "input."))]
+            known = {n for n in self.table.names if n.startswith(("driver.", "input."))} | set(COMMON)
             raise UnknownNameError("{key}: there is no signal {value}", key="set", value=target,
                                    hint=did_you_mean(target, known))  # fmt: skip
         if any(dst == self.table.slot(target) for _, dst, _, _ in self.rig.in_copies):
