@@ -67,9 +67,9 @@ class ConfigError(TorqueloopError):
     def __str__(self) -> str:
         text = self.problem.replace("{key}", str(self.key)).replace("{value}", repr_short(self.value))
         if self.table is not None:
-            text += f" in [{self.table}]" + (f" of {self.file}" if self.file is not None else "")
-        elif self.file is not None:
-            text += f" ({self.file})"
+            text += f" in [{self.table}]"
+        if self.file is not None:
+            text += f" of {self.file}"
         if self.allowed is not None:
             text += f"; allowed: {self.allowed}"
         if self.hint is not None:

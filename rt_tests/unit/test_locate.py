@@ -52,9 +52,3 @@ def test_of_many_known_names_those_are_shown_that_are_like_the_unknown_one() -> 
     assert did_you_mean("car.torque", names) == "similar: car.v"
     assert did_you_mean("xyz", names) == "64 are known: TCU_Status.*, car.*, monitor.*, step"
     assert did_you_mean("xyz", names[:2]) == "known: TCU_Status.gear, monitor.gear"
-
-
-def test_a_mistake_of_a_whole_file_names_the_file_behind_it() -> None:
-    error = ConfigError("unknown key '{key}'", key="mass_kg", file="van.toml", hint="known: name")
-    assert str(error) == "unknown key 'mass_kg' (van.toml); known: name"
-    assert str(error.located(table="body")) == "unknown key 'mass_kg' in [body] of van.toml; known: name"
