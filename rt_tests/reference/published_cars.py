@@ -151,6 +151,11 @@ brake = "controller.driver.brake"
 [outputs]
 "HIL_Driver.pedal" = "controller.driver.accelerator"
 "HIL_Driver.brake" = "controller.driver.brake"
+[record]
+signals = ["car.v", "engine.w", "engine.tau"]
+every = 10
+bus = false
+inputs = false
 """
 
 
@@ -175,7 +180,7 @@ def _per_100km(car: Car, points: list[tuple[float, float]], counted_from_s: floa
     driver = {"v_set": [list(p) for p in points], "kickdown": 0}
     with tempfile.TemporaryDirectory() as folder:
         run = _run(car, CYCLE_RIG, points[-1][0], driver, Path(folder))
-        t, v, w, torque = (np.asarray(x)[::10] for x in (run.t, run["car.v"], run["engine.w"], run["engine.tau"]))
+        t, v, w, torque = (np.asarray(x) for x in (run.t, run["car.v"], run["engine.w"], run["engine.tau"]))
     facts = car_facts(car.powertrain)
     closed = Table1D(*map(tuple, _columns(facts, "engine_csv", ("speed_radps", "closed_throttle_Nm")).T.tolist()))
     displacement = facts.driveline.published.displacement_l
