@@ -50,6 +50,7 @@ def apply(plan: HostPlan, root: Path = ROOT, runner: Runner = run_command) -> tu
     for path, text in plan.files.items():
         before = kept["files"][path]["before"] if path in kept["files"] else _text(root / path[1:])
         kept["files"][path] = {"before": before, "written": text}
+    for path in (*plan.files, f"/{KEPT}"):
         made = [f"/{folder.relative_to(root)}" for folder in (root / path[1:]).parents if not folder.exists()]
         kept["folders"] += [folder for folder in made if folder not in kept["folders"]]
     for path in plan.values:
@@ -76,15 +77,15 @@ def undo(root: Path = ROOT, runner: Runner = run_command) -> tuple[list[str], bo
     done = _run(kept["undo"], root, runner)
     lines, left = _restored(kept["files"], root)
     lines += _set(kept["values"], root)
-    for folder in sorted(kept["folders"], key=len, reverse=True):
-        if (root / folder[1:]).is_dir() and not any((root / folder[1:]).iterdir()):
-            (root / folder[1:]).rmdir()
     # the files are gone: the same commands make that known, but for what starts a rig
     done += _run([c for c in kept["commands"] if not c.startswith("systemctl start")], root, runner)
     if left:
         _write(root / KEPT, json.dumps({**kept, "files": left, "values": {}, "undo": []}, indent=1))
     else:
         (root / KEPT).unlink()
+    for folder in sorted(kept["folders"], key=len, reverse=True):
+        if (root / folder[1:]).is_dir() and not any((root / folder[1:]).iterdir()):
+            (root / folder[1:]).rmdir()
     return lines + done, not left and not done
 
 
