@@ -55,15 +55,14 @@ cdef tl_loop sine_loop = NULL
 cdef void* sine_data = NULL
 
 
-cdef void find_sine() noexcept:
+cdef int find_sine() except -1:
     global sine_loop, sine_data
     cdef cnp.ufunc sine = <cnp.ufunc>np.sin
-    cdef int i
-    for i in range(sine.ntypes):
-        if sine.types[2 * i] == cnp.NPY_DOUBLE and sine.types[2 * i + 1] == cnp.NPY_DOUBLE:
-            sine_loop = <tl_loop>sine.functions[i]
-            sine_data = sine.data[i] if sine.data != NULL else NULL
-            return
+    # the texts that Python sees: the field `types` of the struct is not declared by NumPy 2.5
+    cdef int i = (<object>np.sin.types).index("d->d")
+    sine_loop = <tl_loop>sine.functions[i]
+    sine_data = sine.data[i] if sine.data != NULL else NULL
+    return 0
 
 
 find_sine()
