@@ -64,6 +64,11 @@ def test_packs_hold_the_torque_of_the_statics_with_reserve() -> None:
         pack = pack_for(needed, sketch.line_max_bar)
         assert pack.holds_Nm(17.0) >= needed
         assert pack.faces == 4 or Pack(pack.faces - 2, pack.r_o_mm, pack.r_i_mm).holds_Nm(17.0) < needed
+    # smallest plates first, and more than 12 faces on the largest ones only
+    for needed in range(100, 7000, 100):
+        packs = [Pack(faces, r_o, r_i) for r_o, r_i, most in ((97.5, 81.9, 12), (107.0, 77.47, 12), (125.0, 100.0, 20))
+                 for faces in range(4, most + 1, 2)]  # fmt: skip
+        assert pack_for(needed, 17.0) == next(pack for pack in packs if pack.holds_Nm(17.0) >= needed), needed
     # 20 faces at a radius of 112.5 mm, mu 0.11, a piston of 176.7 cm2 and 17 bar less 0.8 bar of the spring
     with pytest.raises(ConfigError, match="no pack of 20 faces holds 9000 Nm at 17 bar.*at most 7085 Nm in each"):
         pack_for(9000.0, 17.0)
