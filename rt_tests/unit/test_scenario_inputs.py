@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from torqueloop.core.describe.errors import MissingValueError, UnknownKeyError, UnknownNameError
+from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.scenario.offline import compiled, simulate
 from torqueloop.hil.scenario.scenario_tables import load_scenario
 
@@ -42,6 +43,11 @@ def test_an_exact_motion_needs_its_reference_only(tmp_path: Path) -> None:
         phase = 4 * np.pi * r["time"][1:]
         assert r["J.phi"][1:] == pytest.approx(0.5 * np.pi * np.sin(phase), abs=1e-6)
         assert r["J.a"][1:] == pytest.approx(-0.5 * np.pi * (4 * np.pi) ** 2 * np.sin(phase), rel=1e-3, abs=1.0)
+    info = read_run_info(out)
+    assert info is not None and info.stats is not None
+    # 0.1 s in ticks of 1 ms
+    assert info.stats.clock.ticks == 100
+    assert info.stats.clock.real_time_factor * info.stats.clock.run_s == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
