@@ -3,9 +3,9 @@
 
     scripts/vm_measure.py [--out FILE] [--seconds 60] [--only NAME,...]
 
-Names: rig, cyclictest, reaction_echo, reaction_socket, reaction_full, rates, restbus, clients; only by name: interfaces
-(all rigs of makers, an hour on a busy computer), or one of them (desk_j1939 ...), telemetry, mounts. Prints a table and
-writes JSON.
+Names: rig, cyclictest, reaction_echo, reaction_socket, reaction_full, rates, restbus, io, io_faults, setup_host,
+clients; only by name: interfaces (all rigs of makers, an hour on a busy computer), or one of them (desk_j1939 ...),
+telemetry, mounts. Prints a table and writes JSON.
 Exit status: 0 measured and no tick missed; 1 something failed or a tick was missed (which is named); 77 not available
 here, with the reason.
 """

@@ -113,10 +113,13 @@ out lamp do_1 1 0 1 1
 out current ao_1:10 V -10 10 -1.5
 open
 """
+#: a module dies while the rig goes on with its ticks
+DIES = "write 1 5\nsleep 3000\nread\nwrite 1 5\nsleep 3000\nread\n" + 2 * "sleep 70000\nwrite 1 5\n" + "read\nclose\n"
 #: what a module does -> what it is started with; what the script says after `open`
 MODULES = {
     "works": ("", "write 1 5\nsleep 5000\nread\nwrite 0 -2.5\nsleep 5000\nread\nread\ntime 1\nclose\n"),
-    "dies": ("die 2", "write 1 5\nsleep 3000\nread\nwrite 1 5\nsleep 3000\nread\nsleep 150000\nread\nclose\n"),
+    "dies": ("die 2", DIES),
+    "pauses": ("", "write 1 5\nsleep 3000\nread\nsleep 150000\nread\nwrite 1 5\nsleep 3000\nread\nclose\n"),
     "stops": ("stop 2", "write 1 5\nsleep 3000\nread\nwrite 1 5\nsleep 60000\nread\nclose\n"),
     "lacks 6423h": ("without 6423", ""),
     "lacks 6444h": ("without 6444", ""),
@@ -140,7 +143,7 @@ def test_a_canopen_module_gives_takes_and_keeps_safe_values_by_itself(tmp_path: 
     lines = in_the_machine(tmp_path, "; ".join(commands))
     print("\n".join(lines))
     cases = [[line for line in part.splitlines() if line] for part in "\n".join(lines).split("case")][1:]
-    works, dies, stops, no_6423, no_6444, nobody = cases
+    works, dies, pauses, stops, no_6423, no_6444, nobody = cases
 
     def reads(case: list[str]) -> list[tuple[float, ...]]:
         return [tuple(float(x) for x in line.split()[1:]) for line in case if line.startswith("read ")]
@@ -153,6 +156,9 @@ def test_a_canopen_module_gives_takes_and_keeps_safe_values_by_itself(tmp_path: 
     assert [line for line in works if line.startswith("error")] == [f"error values 1 {round(-1.5 / step)}"]
     assert [state for state, *_ in reads(dies)] == [0, 0, 2]
     assert [state for state, *_ in reads(stops)] == [0, 2]
+    # the rig makes no ticks: the module takes its error values, and is started again by the next one
+    assert [state for state, *_ in reads(pauses)] == [0, 1, 0]
+    assert pauses.count(f"error values 1 {round(-1.5 / step)}") == 2
     assert "refused: node 5 on vcan0: analogue inputs are not sent (6423h)" in no_6423
     assert "refused: node 5 on vcan0: no error value of an analogue output (6443h, 6444h)" in no_6444
     assert nobody == ["refused: node 5 on vcan0: nobody answers"]

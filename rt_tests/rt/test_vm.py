@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import vm_process
 from vm_process import RESULTS
+
+import torqueloop
+import torqueloop as tl
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
+
+CONFIGS = Path(torqueloop.__file__).parent / "configs"
 
 #: exit status of scripts/vm_measure.py where there can be no machine
 SKIPPED = 77
@@ -77,6 +86,73 @@ def test_the_rest_of_three_buses_is_sent_whole_without_a_missed_tick(found):
     assert rest["messages"] == 200 and rest["ticks"] == 10_000 and rest["missed"] == 0 and rest["overruns"] == 0
     assert rest["degraded"] == [] and len(rest["buses"]) == 3
     assert all(bus["sent"] == bus["tx_frames"] == bus["due"] and bus["lost"] == 0 for bus in rest["buses"].values())
+
+
+def test_the_c_controller_behind_a_card_and_a_canopen_module_drives_through_all_gears(found, tmp_path):
+    """In the rhythm of the same controller with its pins in memory, on the virtual clock of this computer."""
+    io = found["io"]
+    assert (
+        io["ticks"] == 1000 * vm_process.SECONDS and io["missed"] == 0 and io["overruns"] == 0 and io["degraded"] == []
+    )
+    assert not io["safe_state"]["latched"] and io["replayed"]
+    for device in io["devices"].values():
+        assert device["reads"] == device["writes"] == io["ticks"] and device["failed"] == 0
+    rig = tmp_path / "rig.toml"
+    # the road of the machine's rig is in its tick, and has no brakes
+    rig.write_text(f"""extends = "{CONFIGS / "examples" / "external" / "desk_4hp22_pins.toml"}"
+without = ["vehicle", "gates", 'inputs."road.F"', 'inputs."road.F_hold"']
+plant.powertrain = "{CONFIGS / "powertrains" / "car_4hp22.toml"}"
+record.every = 1
+""")
+    result = run_rig(rig, RunSpec("virtual", float(vm_process.SECONDS), tmp_path / "run"))
+    log = re.findall(r"t = ([\d.]+) s: (\d) -> (\d)", (result.out / "tcu.log").read_text())
+    expected = np.array([[float(x) for x in line] for line in log])
+    shifts = np.array(io["shifts"])
+    assert [list(row) for row in shifts[:, 1:]] == [[0, 1], [1, 2], [2, 3], [3, 4]] == expected[:, 1:].tolist()
+    # one period of the unit, and the steps of the card (0.3 mV: 0.3 rpm)
+    np.testing.assert_allclose(np.diff(shifts[:, 0]), np.diff(expected[:, 0]), atol=0.02)
+    drive = tl.read_run(result.out)
+    for name, value in io["end"].items():
+        np.testing.assert_allclose(value, drive.signal(name)[-1], rtol=2e-3)
+
+
+def test_a_value_passes_the_tick_from_pin_to_pin_in_a_tick_as_in_a_loop_in_c(found):
+    rig, bare = found["io"]["edges"], found["io"]["edges_of_a_c_loop"]
+    assert rig["seen"] == bare["seen"] == 400 and rig["missed"] == bare["missed"] == 0 and not rig["latched"]
+    assert 0.25e6 < bare["p50_ns"] < 0.75e6, "edges come at all phases of a tick"
+    for quantile in ("p50_ns", "p99_ns", "max_ns"):
+        # to a tick comes the time that it takes
+        assert rig[quantile] <= bare[quantile] + 100e3
+
+
+@pytest.mark.parametrize("case", ["killed", "frozen", "slow", "cut off"])
+def test_a_module_that_is_lost_latches_by_name_and_the_pins_of_the_card_are_safe(found, case):
+    """Ten ticks without an answer come before five heartbeats of 20 ms, and before an interface is down altogether."""
+    lost = found["io_faults"][case]
+    assert lost["latched"] and lost["kind"] == "io" and lost["replayed"]
+    assert lost["cause"].startswith("I/O device module: its values are old")
+    # looked at from outside while the rig still ran
+    assert lost["still_runs"] and lost["after"] == pytest.approx([0.5, -0.25, -0.75], abs=3.1e-4)
+    assert all(abs(a - b) > 0.1 for a, b in zip(lost["before"][1:], lost["after"][1:], strict=True))
+
+
+def test_a_rig_that_is_killed_leaves_card_and_module_at_safe_values(found):
+    killed = found["io_faults"]["rig killed"]
+    assert killed["before"] != killed["after"] == pytest.approx([0.5, -0.25, -0.75], abs=3.1e-4)
+    assert "error values 0 0" in killed["module"]
+
+
+def test_setup_host_changes_what_it_says_and_undo_restores_the_machine(found):
+    host = found["setup_host"]
+    first, again, undone = (host[name] for name in ("apply", "apply again", "undo"))
+    assert set(host["planned"]) <= set(first["changed"]) and again["changed"] == [] and host["left"] == []
+    wanted = {path: value for path, value in host["wanted"].items() if path in first["values"]}
+    assert first["values"] == again["values"] and wanted
+    assert {path: first["values"][path] for path in wanted} == wanted
+    assert set(undone["values"].values()) <= {"950000", "1", "always"}
+    # the machine has neither systemd nor udev: each command is named
+    refused = [f"`{command}` ended with status 127" for command in host["commands"]]
+    assert refused == [line for line in first["lines"] if line.endswith("status 127")]
 
 
 def test_real_clients_on_the_bus(found):

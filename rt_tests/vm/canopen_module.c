@@ -1,12 +1,16 @@
 /* A CANopen I/O module of CiA 401 on a CAN interface, for tests: digital input k + 1 is digital output k, analogue input k is
  * minus analogue output k.
  *
- *     canopen_module INTERFACE NODE [die N | stop N | without INDEX]
+ *     canopen_module INTERFACE NODE [die N | stop N | slow N | without INDEX | unit LIBRARY DRIVER]
  *
- * die: ends after N SYNCs; stop: goes into the state "stopped" then; without: has no object INDEX (hexadecimal). It prints
- * "ready" when it listens, and its outputs when they take their error values because the heartbeat that it watches stays
- * away. It ends 2 s after its last frame.
+ * die: ends after N SYNCs; stop: goes into the state "stopped" then; slow: each answer takes 15 ms from then on; without:
+ * has no object INDEX (hexadecimal). unit: a control unit behind torqueloop_ecu.h is wired to the module and to a card,
+ * see wire_unit. It prints "ready" when it listens, and its outputs when they take their error values because the
+ * heartbeat that it watches stays away. It ends 2 s after its last frame.
  */
+#include <dlfcn.h>
+#include <errno.h>
+#include <math.h>
 #include <net/if.h>
 #include <poll.h>
 #include <stdint.h>
@@ -20,11 +24,80 @@
 #include <linux/can.h>
 #include <linux/can/raw.h>
 
+#include "torqueloop_ecu.h"
+#include "torqueloop_io.h"
+
 enum { STOPPED = 4, OPERATIONAL = 5, PRE_OPERATIONAL = 127 };
 
 static struct { unsigned index, sub; uint32_t value; } objects[256];
 static int n_objects, fd, state = PRE_OPERATIONAL;
 static unsigned node;
+static uint8_t digital[8];    /* outputs of the module */
+static int16_t analogue[12];  /* the same; object 6411h */
+static int16_t measured[12];  /* inputs of the module, object 6401h */
+
+/* A control unit without a bus, wired as one at a rig is: digital output 1 of the module is its lever contact D, outputs
+ * of the card in the computer are its pedal (0.5 .. 4.5 V) and the speed of its shaft (100 rad/s for 1 V), and the
+ * currents of its eight solenoids are analogue inputs of the module (32767 is 2 A). */
+enum { UNIT_PERIOD_MS = 5, N_SOLENOIDS = 8, LEVER_N = 2, LEVER_D = 3 };
+static struct {
+    void *ecu, *card;
+    int32_t (*run)(void *, const tl_ecu_inputs *, tl_ecu_outputs *);
+    int32_t (*read)(void *, double, double *);
+    double actuators[N_SOLENOIDS];
+    long next_ms, steps;
+} unit;
+
+static void say(const char *text)
+{
+    printf("unit %s\n", text);
+    fflush(stdout);
+}
+
+/* The unit and the card that it is wired to; a text that says why not, NULL: they are there. */
+static const char *wire_unit(const char *library, const char *driver)
+{
+    static const char *const sensors[] = {"lever", "pedal", "n_out"}, *const sensor_units[] = {"1", "1", "rad/s"};
+    static const char *const names[] = {"0", "1", "2", "3", "4", "5", "6", "7"},
+                            *const units[] = {"A", "A", "A", "A", "A", "A", "A", "A"};
+    static const tl_ecu_setup setup = {.tick_s = 1e-3, .period_s = 1e-3 * UNIT_PERIOD_MS, .name = "unit", .config = "",
+                                       .folder = ".", .n_sensors = 3, .n_actuators = N_SOLENOIDS, .sensors = sensors,
+                                       .sensor_units = sensor_units, .actuators = names, .actuator_units = units,
+                                       .log = say};
+    static const tl_io_channel channels[] = {{.name = "pedal", .pin = "0:0", .unit = "V", .low = -10, .high = 10},
+                                             {.name = "n_out", .pin = "0:1", .unit = "V", .low = -10, .high = 10}};
+    static tl_io_watch watch;
+    static const tl_io_setup io = {.tick_s = 1e-3, .name = "card", .folder = ".", .channels = channels, .n_channels = 2,
+                                   .n_inputs = 2, .watch = &watch, .watch_file = ""};
+    static char error[256];
+    void *u = dlopen(library, RTLD_NOW | RTLD_LOCAL), *d = dlopen(driver, RTLD_NOW | RTLD_LOCAL);
+    if (u == NULL || d == NULL)
+        return dlerror();
+    void *(*init)(const tl_ecu_setup *, char *, uint32_t) = dlsym(u, "tl_ecu_init");
+    void *(*open)(const tl_io_setup *, char *, uint32_t) = dlsym(d, "tl_io_open");
+    unit.run = dlsym(u, "tl_ecu_run");
+    unit.read = dlsym(d, "tl_io_read");
+    if ((unit.ecu = init(&setup, error, sizeof error)) == NULL || (unit.card = open(&io, error, sizeof error)) == NULL)
+        return error;
+    return NULL;
+}
+
+/* One step of the unit: from what is at its pins to the currents. */
+static void run_unit(void)
+{
+    double volts[2], sensors[3] = {digital[0] & 1 ? LEVER_D : LEVER_N};
+    char error[256];
+    tl_ecu_inputs in = {.t_s = 1e-3 * UNIT_PERIOD_MS * unit.steps++, .sensors = sensors};
+    tl_ecu_outputs out = {.actuators = unit.actuators, .error = error, .error_size = sizeof error};
+    if (unit.read(unit.card, in.t_s, volts) != TL_IO_OK)
+        say("the card does not answer");
+    sensors[1] = (volts[0] - 0.5) / 4.0;
+    sensors[2] = 100.0 * volts[1];
+    if (!unit.run(unit.ecu, &in, &out))
+        say(error);
+    for (int k = 0; k < N_SOLENOIDS; k++)
+        measured[k] = (int16_t)lround(fmax(-32768.0, fmin(32767.0, unit.actuators[k] / 2.0 * 32767.0)));
+}
 
 static long now_ms(void)
 {
@@ -45,7 +118,7 @@ static void send_frame(unsigned id, const void *data, uint8_t n)
 {
     struct can_frame frame = {.can_id = id, .can_dlc = n};
     memcpy(frame.data, data, n);
-    if (write(fd, &frame, sizeof frame) != sizeof frame)
+    if (write(fd, &frame, sizeof frame) != sizeof frame && errno != ENETDOWN)
         perror("write");
 }
 
@@ -74,12 +147,16 @@ int main(int argc, char **argv)
     const char *mode = argc > 4 ? argv[3] : "";
     int limit = argc > 4 ? atoi(argv[4]) : 0, syncs = 0, watched = 0;
     unsigned without = !strcmp(mode, "without") ? (unsigned)strtoul(argv[4], NULL, 16) : 0;
-    uint8_t digital[8] = {0};
-    int16_t analogue[4] = {0};
+    struct timespec nap = {0, 15000000};
+    const char *wrong = argc > 5 && !strcmp(mode, "unit") ? wire_unit(argv[4], argv[5]) : NULL;
     long heard = 0, told = 0, last = now_ms();
     struct can_frame f;
     struct pollfd waits;
     node = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+    if (wrong != NULL) {
+        printf("no unit: %s\n", wrong);
+        return 1;
+    }
     fd = socket(AF_CAN, SOCK_RAW, CAN_RAW);
     if (bind(fd, (struct sockaddr *)&address, sizeof address))
         return 1;
@@ -102,6 +179,10 @@ int main(int argc, char **argv)
             printf("error values %d %d\n", digital[0], analogue[0]);
             fflush(stdout);
         }
+        if (unit.ecu != NULL && now_ms() >= unit.next_ms) {
+            unit.next_ms = (unit.next_ms ? unit.next_ms : now_ms()) + UNIT_PERIOD_MS;
+            run_unit();
+        }
         if (poll(&waits, 1, 1) <= 0 || read(fd, &f, sizeof f) != sizeof f)
             continue;
         last = now_ms();
@@ -114,19 +195,22 @@ int main(int argc, char **argv)
             watched = 1;
         } else if (f.can_id == 0x200 + node && state == OPERATIONAL)
             memcpy(digital, f.data, 8);
-        else if (f.can_id == 0x300 + node && state == OPERATIONAL)
-            memcpy(analogue, f.data, 8);
+        else if (f.can_id >= 0x300 + node && f.can_id <= 0x500 + node && (f.can_id - node) % 0x100 == 0
+                 && state == OPERATIONAL)
+            memcpy(analogue + 4 * ((f.can_id - node) / 0x100 - 3), f.data, 8);
         else if (f.can_id == 0x080 && state == OPERATIONAL) {
             uint64_t bits;
-            int16_t minus[4];
             memcpy(&bits, digital, 8);
             bits <<= 1;
-            for (int k = 0; k < 4; k++)
-                minus[k] = (int16_t)-analogue[k];
+            for (int k = 0; k < 12 && unit.ecu == NULL; k++)
+                measured[k] = (int16_t)-analogue[k];
+            if (!strcmp(mode, "slow") && syncs >= limit)
+                nanosleep(&nap, NULL);
             if (object(0x1800, 2) == 1)
                 send_frame(0x180 + node, &bits, 8);
-            if (object(0x1801, 2) == 1 && object(0x6423, 0) == 1)
-                send_frame(0x280 + node, minus, 8);
+            for (unsigned k = 1; k < 4 && object(0x6423, 0) == 1; k++)
+                if (object(0x1800 + k, 2) == 1)
+                    send_frame(0x180 + 0x100 * k + node, measured + 4 * (k - 1), 8);
             syncs++;
             if (!strcmp(mode, "die") && syncs == limit)
                 return 0;

@@ -10,12 +10,21 @@
  *     read                                prints "read STATE V1 V2 ..."
  *     sleep US
  *     time N                              N calls of tl_io_read and tl_io_write; prints p50 and the largest in ns
+ *     priority P                          SCHED_FIFO, memory locked
+ *     loop N                              N ticks of 1 ms on an absolute grid: read, output 0 = input 0, write; prints
+ *                                         "loop MISSED"
+ *     edges N PAUSE_US                    N times: a new value at output 0, then reads until input 0 has it; between two
+ *                                         PAUSE_US and a part of it that changes, so that all phases of a cyclic loop are
+ *                                         met; prints "edges SEEN P50 P99 LARGEST" in ns
  *     close
  */
 #include <dlfcn.h>
+#include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +54,50 @@ static void say_times(const char *what, long *ns, int n)
     printf("time %s %ld %ld\n", what, ns[n / 2], ns[n - 1]);
 }
 
+static int32_t (*tl_read)(void *, double, double *);
+static int32_t (*tl_write)(void *, double, const double *);
+
+/* The least that a loop between two pins can be. */
+static void loop(void *io, long n)
+{
+    struct timespec at;
+    long missed = 0, ns;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    for (long k = 0; k < n; k++) {
+        ns = at.tv_nsec + 1000000;
+        at = (struct timespec){at.tv_sec + ns / 1000000000, ns % 1000000000};
+        missed += now_ns() > at.tv_sec * 1000000000L + at.tv_nsec;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+        tl_read(io, 0.0, in);
+        out[0] = in[0];
+        tl_write(io, 0.0, out);
+    }
+    printf("loop %ld\n", missed);
+}
+
+/* Time from a new value at output 0 until input 0 has it, through whatever lies between. */
+static void edges(void *io, int n, long pause_us)
+{
+    static long took[10000];
+    uint32_t random = 12345;
+    int seen = 0;
+    for (int k = 0; k < n && k < 10000; k++) {
+        random = random * 1664525 + 1013904223;
+        usleep(pause_us + (long)((uint64_t)random * pause_us >> 32));
+        out[0] = k % 2 ? 1.0 : 4.0;
+        long begin = now_ns(), now = begin;
+        tl_write(io, 0.0, out);
+        do {
+            tl_read(io, 0.0, in);
+            now = now_ns();
+        } while (fabs(in[0] - out[0]) > 0.1 && now - begin < 50000000);
+        if (now - begin < 50000000)
+            took[seen++] = now - begin;
+    }
+    qsort(took, seen, sizeof *took, rising);
+    printf("edges %d %ld %ld %ld\n", seen, took[seen / 2], took[seen * 99 / 100], seen ? took[seen - 1] : 0);
+}
+
 int main(int argc, char **argv)
 {
     static tl_io_watch watch;
@@ -59,10 +112,11 @@ int main(int argc, char **argv)
         return 1;
     }
     void *(*tl_open)(const tl_io_setup *, char *, uint32_t) = dlsym(library, "tl_io_open");
-    int32_t (*tl_read)(void *, double, double *) = dlsym(library, "tl_io_read");
-    int32_t (*tl_write)(void *, double, const double *) = dlsym(library, "tl_io_write");
+    tl_read = dlsym(library, "tl_io_read");
+    tl_write = dlsym(library, "tl_io_write");
     void (*tl_close)(void *) = dlsym(library, "tl_io_close");
     uint32_t n_out = 0;
+    long n, pause_us;
     while (fgets(line, sizeof line, script)) {
         tl_io_channel c = {0};
         if (sscanf(line, "key %79s %79s", word[0], word[1]) == 2) {
@@ -98,9 +152,17 @@ int main(int argc, char **argv)
             printf("\n");
         } else if (strncmp(line, "sleep", 5) == 0)
             usleep(atoi(line + 5));
+        else if (sscanf(line, "priority %ld", &n) == 1) {
+            struct sched_param priority = {.sched_priority = (int)n};
+            if (mlockall(MCL_CURRENT | MCL_FUTURE) || sched_setscheduler(0, SCHED_FIFO, &priority))
+                printf("no real-time rights\n");
+        } else if (sscanf(line, "loop %ld", &n) == 1)
+            loop(io, n);
+        else if (sscanf(line, "edges %ld %ld", &n, &pause_us) == 2)
+            edges(io, (int)n, pause_us);
         else if (strncmp(line, "time", 4) == 0) {
-            int n = atoi(line + 4);
-            for (int k = 0; k < n; k++) {
+            n = atoi(line + 4);
+            for (long k = 0; k < n; k++) {
                 long begin = now_ns(), between;
                 tl_read(io, 0.0, in);
                 between = now_ns();

@@ -23,6 +23,8 @@ sys.path.append(str(Path(__file__).parents[1] / "judges"))
 
 import numpy as np
 from stages.buses import RIGS, interfaces, restbus
+from stages.electrical import io_drive, io_faults
+from stages.host import setup_host
 from stages.inside import CONFIGS, program, run, say, subprocess, tcu_process, tcu_stats
 from stages.rigs import PING_ID, PONG_ID, write_rig
 from stages.subscribers import telemetry
@@ -242,6 +244,9 @@ def main() -> int:
         "reaction_full": lambda: reaction_full(given.programs, 400),
         "rates": lambda: rates(1.0),
         "restbus": lambda: restbus(WORK / "restbus", given.seconds if given.only else min(10.0, given.seconds)),
+        "io": lambda: io_drive(WORK / "io", given.programs, given.seconds, 400),
+        "io_faults": lambda: io_faults(WORK / "io_faults", given.programs),
+        "setup_host": lambda: setup_host(WORK / "setup_host"),
         "clients": lambda: clients(given.result.parent / "clients.xml"),
     }
     more: dict[str, Callable[[], dict[str, Any]]] = {

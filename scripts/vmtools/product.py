@@ -21,12 +21,15 @@ sys.modules["asammdf"] = None
 import stages.inside
 import can.interfaces.socketcan, torqueloop.hil.ecu.soft_tcu, torqueloop.hil.vehicle.model
 from torqueloop.hil.ecu.soft_tcu import soft_tcu
+from torqueloop.hil.rig.run.replay import replay
+import torqueloop.hil.io.guardian
 from pathlib import Path
 from stages.rigs import write_rig
 with tempfile.TemporaryDirectory() as t:
     rig = write_rig(Path(t), stages.inside.CONFIGS, ecu=True)
     unit = soft_tcu(stages.inside.TCU, stages.inside.CONFIGS / "can" / "tcu_4hp22.dbc")
     stages.inside.run_rig(rig, stages.inside.RunSpec("virtual", 0.02, Path(t) / "r", ecus=dict(tcu=unit)))
+    replay(Path(t) / "r")
 {more}
 """
 _DATA = {".py", ".pyc", ".so", ".toml", ".dbc", ".csv", ".json"}
@@ -74,8 +77,14 @@ def c_programs(folder: Path) -> Path:
     if compiler is None:
         raise Unavailable("no C compiler")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("can_echo", "can_probe"):
-        subprocess.run(
-            [compiler, "-O2", "-o", str(folder / name), str(ROOT / "rt_tests" / "vm" / f"{name}.c")], check=True
-        )
+    inside, examples = ROOT / "rt_tests" / "vm", ROOT / "configs" / "examples"
+    programs = [inside / f"{name}.c" for name in ("can_echo", "can_probe", "canopen_module", "io_driver")]
+    libraries = [examples / "io" / "comedi.c", examples / "io" / "canopen.c"]
+    libraries.append(examples / "external" / "shift_controller_pins.c")
+    headers = ROOT / "hil" / "ecu" / "include"
+    for source in (*programs, *libraries):
+        shared = ["-shared", "-fPIC"] if source in libraries else []
+        target = folder / (source.stem + (".so" if shared else ""))
+        words = [compiler, "-O2", *shared, f"-I{headers}", "-o", str(target), str(source), "-lm", "-ldl"]
+        subprocess.run(words, check=True)
     return folder

@@ -55,6 +55,23 @@ def table(found: dict[str, Any]) -> str:
             f"largest {c['max']:.0f}; frames "
             + ", ".join(f"{b['sent']} of {b['due']:.0f}" for b in r["buses"].values())
         )
+    if "edges" in found.get("io", {}):
+        r = found["io"]
+        gears = [str(r["shifts"][0][1]), *(str(b) for _, _, b in r["shifts"])]
+        lines.append(
+            f"I/O devices         {r['ticks']} ticks, {r['missed']} missed, {r['margin_min_us']:.0f} us of margin, "
+            f"compute p50 {r['compute_us']['p50']:.1f}, p99 {r['compute_us']['p99']:.1f} us; gears {'-'.join(gears)}; "
+            f"replayed {'to the bit' if r['replayed'] else 'DIFFERENTLY'}"
+        )
+        for name, key in (("tick", "edges"), ("loop in C", "edges_of_a_c_loop")):
+            e = r[key]
+            lines.append(
+                f"pin to pin us       {name:<17} p50 {e['p50_ns'] / 1e3:.1f}  p99 {e['p99_ns'] / 1e3:.1f}  "
+                f"max {e['max_ns'] / 1e3:.1f}  ({e['seen']} seen, {e['missed']} ticks missed)"
+            )
+    for case, r in found.get("io_faults", {}).items():
+        if isinstance(r, dict):
+            lines.append(f"{case:<19} {r.get('cause', 'guardian')}; pins after it {r['after']} V")
     for block, r in found.get("mounts", {}).items():
         if isinstance(r, dict):
             c = r["compute_us"]

@@ -5,7 +5,9 @@
  *
  * Before arming the module gets by SDO: heartbeats in both directions, the error mode and error value of each output that is
  * used (its safe value: the module itself takes it when the rig's heartbeat stays away), PDOs of inputs on each SYNC. In
- * a tick the outputs are sent, then SYNC; the module's answer is read in the next tick. Sources: CiA 301, CiA 401.
+ * a tick the outputs are sent, then SYNC; the module's answer is read in the next tick. While the rig makes no ticks (before
+ * arming, disarmed) it sends no heartbeat, and the module keeps its error values; the first tick starts it again. Sources:
+ * CiA 301, CiA 401.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -32,7 +34,7 @@ typedef struct line { int pdo, at, output; double per_unit; } line; /* digital: 
 typedef struct module {
     int fd;
     unsigned node, n, n_in, ms, used[2], fresh; /* used: PDOs of inputs, of outputs; fresh: PDOs that came */
-    long heard_ns, told_ns;
+    long heard_ns, told_ns, starts_until_ns;
     int state, answered;
     line *lines;
     uint8_t in[N_PDO][8], out[N_PDO][8];
@@ -165,12 +167,17 @@ void *tl_io_open(const tl_io_setup *setup, char *error, uint32_t error_size)
     return m;
 }
 
+/* The module has missed the heartbeat of the rig for long enough to leave the state operational. */
+static int silent(const module *m) { return now_ns() - m->told_ns > 4000000L * m->ms; }
+
 int32_t tl_io_read(void *io, double t_s, double *inputs)
 {
     module *m = io;
     struct can_frame frame;
     unsigned fresh = 0;
     (void)t_s;
+    if (silent(m))
+        m->starts_until_ns = now_ns() + 5000000L * m->ms;
     while (read(m->fd, &frame, sizeof frame) == sizeof frame) {
         unsigned pdo = ((frame.can_id & CAN_SFF_MASK) - 0x180 - m->node) / 0x100;
         if (frame.can_id == 0x700 + m->node)
@@ -186,7 +193,7 @@ int32_t tl_io_read(void *io, double t_s, double *inputs)
         inputs[k] = l->pdo == 0 ? data[l->at / 8] >> l->at % 8 & 1
                                 : (int16_t)(data[2 * l->at] | data[2 * l->at + 1] << 8) / l->per_unit;
     }
-    if (m->state != 5 || now_ns() - m->heard_ns > 5000000L * m->ms)
+    if ((m->state != 5 && now_ns() > m->starts_until_ns) || now_ns() - m->heard_ns > 5000000L * m->ms)
         return TL_IO_FAILED; /* not operational, or silent for five heartbeats */
     return (fresh & m->used[0]) == m->used[0] ? TL_IO_OK : TL_IO_STALE;
 }
@@ -198,6 +205,8 @@ int32_t tl_io_write(void *io, double t_s, const double *outputs)
     (void)t_s;
     for (unsigned k = m->n_in; k < m->n; k++)
         place(m, &m->lines[k], outputs[k - m->n_in]);
+    if (silent(m))
+        transmit(m, 0x000, (uint8_t[]){0x01, (uint8_t)m->node}, 2);
     for (int k = 0; k < N_PDO; k++)
         if (m->used[1] >> k & 1)
             done &= transmit(m, 0x200 + 0x100 * k + m->node, m->out[k], 8);

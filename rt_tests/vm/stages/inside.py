@@ -73,7 +73,7 @@ def run(rig: Path, seconds: float, out: Path, beside: Callable[[], None] | None 
     """A run on the real clock with what is on the bus; its statistics. beside: called once it has been armed."""
     thread = None
     if beside is not None:
-        thread = threading.Thread(target=lambda: (_armed(out), beside()))
+        thread = threading.Thread(target=lambda: (armed(out), beside()))
         thread.start()
     stats = run_rig(rig, RunSpec("real", seconds, out, participants="none")).stats
     if thread is not None:
@@ -81,7 +81,8 @@ def run(rig: Path, seconds: float, out: Path, beside: Callable[[], None] | None 
     return stats
 
 
-def _armed(out: Path) -> None:
+def armed(out: Path) -> None:
+    """Wait until the run in this folder has been armed."""
     file = out / "run.json"
     while not (file.exists() and '"running"' in file.read_text()):
         time.sleep(0.02)
