@@ -77,7 +77,11 @@ class Run:
     ("timeouts", "required", "waited"), [((3.0, 7.0, 5.0), [], 7.0), ((), ["TCU_Status"], 10.0)]
 )  # fmt: skip
 def test_a_rig_waits_for_the_slowest_of_the_control_units_on_a_bus(
-    timeouts: tuple[float, ...], required: list[str], waited: float, monkeypatch: pytest.MonkeyPatch
+    timeouts: tuple[float, ...],
+    required: list[str],
+    waited: float,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(real_clock, "time", clock)
@@ -94,6 +98,9 @@ def test_a_rig_waits_for_the_slowest_of_the_control_units_on_a_bus(
     with pytest.raises(StartError, match=words):
         real_clock._wait_for_units(run, loop, bus)
     assert clock.now - 100.0 == pytest.approx(waited, abs=0.02)
+    # who waits for nothing that the rig did not start says nothing
+    said = f"waiting for a frame of u0, u1, u2 on socketcan can0, at most {waited:g} s\n" if timeouts else ""
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize(("timeout_s", "looks"), [(0.5, 10), (0.05, 1), (1.0, 20)])

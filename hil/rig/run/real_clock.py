@@ -246,12 +246,19 @@ def _wait_for_peers(run: LiveRun, loop: threading.Thread) -> None:
     _wait_for_pins(run, loop)
 
 
+def _say_waiting(timeout_s: float, what: str) -> None:
+    """On standard error: what the rig did not start itself and waits for, and for how long at most."""
+    print(f"waiting for {what}, at most {timeout_s:g} s", file=sys.stderr, flush=True)
+
+
 def _wait_for_units(run: LiveRun, loop: threading.Thread, bus: BusPlan) -> None:
     """A frame must have been received on a bus with control units, or with required messages."""
     units = [unit for unit in run.plan.units if bus.name in unit.buses]
     if not units and not bus.required:
         return
     timeout = max((unit.config.start_timeout_s for unit in units), default=10.0)
+    if absent := [unit.name for unit in units if unit.name not in run.participants]:
+        _say_waiting(timeout, f"a frame of {', '.join(absent)} on {bus.place}")
     deadline, gateway = time.monotonic() + timeout, run.gateways.get(bus.name)
     while run.parts.rig.bus_counters(bus.number)["idle_frames"] == 0:
         for unit in units:
@@ -294,6 +301,8 @@ def _elsewhere(bus: BusPlan) -> str:
 
 def _wait_for_vehicle(run: LiveRun, link: RigLink, timeout_s: float) -> None:
     vehicle = run.participants.get("vehicle")
+    if vehicle is None:
+        _say_waiting(timeout_s, f"the vehicle model at {link.endpoint}")
     _, _, first = run.parts.vehicle_out.read()
     deadline = time.monotonic() + timeout_s
     while run.parts.vehicle_in.version == 0:
