@@ -112,6 +112,9 @@ def test_saw_tooth_and_trapezoid_have_modelicas_shape() -> None:
     assert [shape.value(t) for t in (0.0, 0.1, 0.35, 0.55, 0.8, 1.1)] == pytest.approx([-1.0, 0.0, 1.0, 0.0, -1.0, 0.0])
     square = sig.Trapezoid(width=0.25, period=0.5)
     assert (square.before(0.5), square.after(0.5), square.before(0.75), square.after(0.75)) == (0.0, 1.0, 1.0, 0.0)
+    for one in ("rising", "width", "falling"):
+        with pytest.raises(RangeError, match="rising, width or falling is negative"):
+            sig.Trapezoid(**{"rising": 0.1, "width": 0.1, "falling": 0.1, one: -1e-9})
     with pytest.raises(RangeError, match="longer than period"):
         sig.Trapezoid(rising=0.5, width=0.6, period=1.0)
 
