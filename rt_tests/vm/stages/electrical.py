@@ -29,6 +29,8 @@ SOLENOIDS = ("C4", "C5", "C6", "C7", "C8", "C11", "C12", "LU")
 SAFE = {"pedal": ("1:0", 0.5), "n_out": ("1:1", -0.25), "pong": ("1:2", -0.75)}
 #: of a run with a fault: the fault comes, and the pins are looked at so long after it [s]
 FAULT_S, LOOK_S, STOP_S = 1.0, 0.5, 1.5
+#: the last part of a drive, in which its end may be seen already [s]
+END_S = 0.1
 #: channels of a probe: it sets what the rig reads, and sees what the rig writes
 PROBE = "out ping 1:3 V -10 10 0\nin pong 0:2 V -10 10 0\nopen\n"
 
@@ -117,17 +119,19 @@ def io_drive(folder: Path, programs: Path, seconds: float, count: int) -> dict[s
         stats = run(rig, seconds, folder / "out")
         if stats.safe_state.latched:
             raise RuntimeError(f"{stats.safe_state}, {stats.io}, module: {(folder / 'module.log').read_text()}")
-        shifts = re.findall(r"t = ([\d.]+) s: (\d) -> (\d)", (folder / "module.log").read_text())
+        told = re.findall(r"t = ([\d.]+) s: (\d) -> (\d)", (folder / "module.log").read_text())
     signals = read_run(folder / "out")
-    contact, clock = signals["io.module.contact_d"], stats.clock
+    in_d_s = float(signals["rig.time"][np.flatnonzero(signals["io.module.contact_d"])[0]])
+    shifts, clock = [[float(t), int(a), int(b)] for t, a, b in told], stats.clock
+    # the safe values at the end of the run are a stop for the unit, which then shifts down
+    shifts = [shift for shift in shifts if shift[0] - shifts[0][0] < seconds - in_d_s - END_S]
     assert clock.compute_us is not None and clock.wake_lateness_us is not None
     found: dict[str, Any] = {
         **{name: getattr(clock, name) for name in ("ticks", "missed", "overruns", "margin_min_us")},
         **{name: {k: v for k, v in asdict(getattr(clock, name)).items() if k != "hist"}
            for name in ("compute_us", "wake_lateness_us")},
         "degraded": stats.degraded, "safe_state": asdict(stats.safe_state),
-        "shifts": [[float(t), int(a), int(b)] for t, a, b in shifts],
-        "in_d_s": float(signals["rig.time"][np.flatnonzero(contact)[0]]),
+        "shifts": shifts,
         "end": {name: float(signals[name][-1]) for name in ("car.v", "turbine.w", "out.w")},
         "devices": {name: {"reads": io.reads, "writes": io.writes, "failed": io.failed, "stale_ticks": io.stale_ticks,
                            "read_p50_us": io.read_us.p50, "write_p50_us": io.write_us.p50}
