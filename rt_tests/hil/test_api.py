@@ -146,7 +146,7 @@ def test_runs_shows_what_cannot_be_read_and_what_was_killed(folder: Path, tmp_pa
     (tmp_path / "old" / "run.json").write_text('{"rig": "desk", "stats": {"ticks": 5}}')
     rows = {r.name: r for r in list_runs(tmp_path)}
     assert rows["killed"].verdict == "killed" and rows["broken"].verdict == rows["old"].verdict == "unreadable"
-    assert "results of format 1; this program reads 2" in rows["old"].failed
+    assert "results of format 1; this program reads 3" in rows["old"].failed
 
 
 # --- other processes -------------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def _older(run: Path) -> None:
         (_gone("bus"), (1, "bus: "), (0, "")),
         (_gone("run.json"), (1, "there is no run.json that can be read"), (2, "this holds no run.json")),
         (_gone("config/rigs/desk_4hp22.toml"), (1, "desk_4hp22.toml is missing"), (2, "names no rig file in config/")),
-        (_older, (2, "results of format 1; this program reads 2"), (2, "results of format 1; this program reads 2")),
+        (_older, (2, "results of format 1; this program reads 3"), (2, "results of format 1; this program reads 3")),
     ],
     ids=["signals", "inputs", "bus", "run.json", "config", "older version"],
 )

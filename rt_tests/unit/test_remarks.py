@@ -13,7 +13,7 @@ from synthetic_run import write_run
 import torqueloop as tl
 from torqueloop.core.components import Brake, Clutch, Inertia, SpringDamper, Torque
 from torqueloop.core.describe.driveline import Driveline
-from torqueloop.core.signals import Pulse, Sine
+from torqueloop.core.signals import Pulse, Sine, Step
 from torqueloop.core.simulate.remarks import ringing
 from torqueloop.core.simulate.resolution import unresolved
 from torqueloop.hil.monitors.catalogue import BY_NAME
@@ -101,6 +101,12 @@ def test_the_trapezoidal_rule_rings_on_a_spring_far_too_stiff_for_it() -> None:
 @pytest.mark.parametrize("f, turns", [(2_200.0, True), (200.0, False)])
 def test_an_input_that_turns_round_within_a_step_is_named(f: float, turns: bool) -> None:
     assert (("reversals", "input tau.tau") in remarks(pair(1e3, d=1.0), Sine(amplitude=1.0, f=f))) == turns
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_large_step_of_an_input_does_not_hide_a_small_one_that_turns_round() -> None:
+    ripple = Step(height=1e4, startTime=0.05) + Sine(amplitude=1.0, f=2_200.0)
+    assert ("reversals", "input tau.tau") in remarks(pair(1e3, d=1.0), ripple)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
