@@ -17,13 +17,14 @@ FOLDERS = {"manoeuvres": "scenarios"}
 KINDS = {"manoeuvre": "scenario"}
 #: key of [monitors], and monitor -> what it is called now
 MONITORS = {"told": "reported", "told_speed": "reported_speed", "told_pedal": "reported_pedal"}
-#: metric -> what it is called now
+#: metric, or the begin of one -> what it is called now
 METRICS = {"slip_s": "lost_time_s", "stolen_ids": "foreign_frames", "peers_": "participants_"}
 #: key of a file of results -> what it is called now
 RESULTS = {**MONITORS, **METRICS, "peers": "participants", "stolen": "foreign"}
 
 _SIGNAL = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, SIGNALS))})(?=[a-z])")
-_METRIC = re.compile(r"(?<![\w.])(can_(?:\w+_)?)?(slip_s\b|stolen_ids\b|peers_(?=\w))")
+_NAMES = "|".join(name if name.endswith("_") else rf"{name}\b" for name in METRICS)
+_METRIC = re.compile(rf"(?<![\w.])(can_(?:\w+_)?)?({_NAMES})")
 _FOLDER = re.compile(rf"(?<![^/])({'|'.join(FOLDERS)})/")
 _KIND = re.compile(rf"^(kind\s*=\s*)([\"'])({'|'.join(KINDS)})\2", re.MULTILINE)
 #: a text of one line in a TOML file; a comment, in which nothing is changed
