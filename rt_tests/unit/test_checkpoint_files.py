@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgpack
 import pytest
 
 from torqueloop.hil.control.messages import RequestError
@@ -73,6 +76,13 @@ def test_a_file_of_another_kind_or_version_is_told(tmp_path: Path, begin: bytes,
     with pytest.raises(CheckpointError) as caught:
         read(path)
     assert str(caught.value) == f"{path}: {words}"
+
+
+def test_a_checkpoint_with_the_former_name_of_the_participants_is_read(tmp_path: Path) -> None:
+    content = {"peers" if key == "participants" else key: value for key, value in asdict(KEPT).items()}
+    body = bytes(msgpack.packb(content, use_bin_type=True))
+    (tmp_path / "old").write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
+    assert read(tmp_path / "old") == KEPT
 
 
 @pytest.mark.parametrize("real", [False, True])
