@@ -15,6 +15,11 @@ from typing import Any
 MANY = 40
 
 
+def of_file(file: object, text: str) -> str:
+    """A message about a file: it begins with the file. file: None or empty where there is none."""
+    return f"{file}: {text}" if file else text
+
+
 class TorqueloopError(Exception):
     """Root of all errors raised on purpose."""
 
@@ -27,7 +32,8 @@ class ConfigError(TorqueloopError):
     """A wrong value in a configuration file or argument.
 
     The text is put together from its parts when it is asked for, so that a component can raise it without knowing
-    its file and the reader of the file adds its position with `located`.
+    its file and the reader of the file adds its position with `located`. It begins with the file, as the messages of
+    compilers do: "car.toml: mass_kg = -1 is out of range in [body]; allowed: > 0".
     """
 
     def __init__(
@@ -68,13 +74,11 @@ class ConfigError(TorqueloopError):
         text = self.problem.replace("{key}", str(self.key)).replace("{value}", repr_short(self.value))
         if self.table is not None:
             text += f" in [{self.table}]"
-        if self.file is not None:
-            text += f" of {self.file}"
         if self.allowed is not None:
             text += f"; allowed: {self.allowed}"
         if self.hint is not None:
             text += f"; {self.hint}"
-        return text
+        return of_file(self.file, text)
 
 
 class UnknownKeyError(ConfigError):
@@ -112,7 +116,7 @@ class CompileError(TorqueloopError):
         self.file: str | None = None
 
     def __str__(self) -> str:
-        return super().__str__() + (f" in {self.file}" if self.file else "")
+        return of_file(self.file, super().__str__())
 
 
 class OverconstrainedError(CompileError):

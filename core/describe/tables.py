@@ -20,6 +20,7 @@ from torqueloop.core.describe.errors import (
     TableError,
     UnknownKeyError,
     did_you_mean,
+    of_file,
     repr_short,
 )
 from torqueloop.core.describe.find_file import named_file
@@ -217,8 +218,7 @@ def table_from_config(config: Mapping[str, Any], directory: Path) -> Table:
         try:
             return _from_rows(config, columns, _read_csv(path, columns))
         except TableError as error:
-            if str(path) not in error.problem:
-                error.problem = f"{path}: {error.problem}"
+            error.problem = of_file(path, error.problem)
             raise
     return _from_rows(config, columns, config["rows"])
 
@@ -245,10 +245,10 @@ def _read_csv(path: Path, columns: Sequence[str]) -> list[list[Decimal]]:
     try:
         header, kept = read_csv(path)
     except ConfigError as error:
-        raise TableError(str(error)) from None
+        raise TableError(error.problem, value=error.value, allowed=error.allowed) from None
     for label in columns:
         if label not in header:
-            raise TableError(f"{path} has no column {label!r}", hint=did_you_mean(label, header))
+            raise TableError(f"there is no column {label!r}", hint=did_you_mean(label, header))
     picks = [header.index(label) for label in columns]
     rows = []
     for number, cells in kept:
@@ -256,7 +256,7 @@ def _read_csv(path: Path, columns: Sequence[str]) -> list[list[Decimal]]:
             rows.append([Decimal(cells[k]) for k in picks])
         except (IndexError, ArithmeticError) as error:
             shown = repr_short(",".join(cells))
-            raise TableError(f"{path} line {number} is not a row of numbers: {shown}") from error
+            raise TableError(f"line {number} is not a row of numbers: {shown}") from error
     return rows
 
 

@@ -166,7 +166,10 @@ def test_unknown_kernel_is_named_with_those_there_are(tmp_path: Path, command: s
 
 def test_gate_on_an_unknown_metric_costs_nothing(tmp_path: Path) -> None:
     status, text = call("run", "--clock", "virtual", "--out", tmp_path / "run", "--gate", "mised == 0")
-    assert status == 2 and "there is no metric 'mised' in [gates] of command line; did you mean 'missed'" in text
+    assert (
+        status == 2
+        and "command line: gate 'mised == 0': there is no metric 'mised' in [gates]; did you mean 'missed'" in text
+    )
     assert not (tmp_path / "run").exists()
 
 

@@ -86,7 +86,7 @@ def test_its_signal_runs_in_the_tick_is_recorded_and_replays(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("installed")
 def test_its_tables_are_checked_named_and_described_like_all_others(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"gain = -1.0 .*\[taps.engine\] of .*rig.toml.*> 0"):
+    with pytest.raises(ConfigError, match=r"rig.toml: gain = -1.0 .*\[taps.engine\].*> 0"):
         load_plan(rig_file(tmp_path, add=TAP.replace("0.01", "-1.0")))
     with pytest.raises(ConfigError, match=r"signal.*'engine.v'.*\[taps.engine\].*did you mean"):
         load_plan(rig_file(tmp_path, add=TAP.replace("engine.w", "engine.v")))

@@ -45,18 +45,18 @@ def test_gear_table_is_that_of_the_manual() -> None:
 TCU_MISTAKES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (
         lambda d: d["timing"].update(perod_s=5e-3),
-        r"unknown key 'perod_s' in \[timing\] of bad.toml; did you mean 'period_s'",
+        r"unknown key 'perod_s' in \[timing\]; did you mean 'period_s'",
     ),
     (
         lambda d: d["timing"].update(period_s=0.5),
-        r"period_s = 0.5 is not allowed in \[timing\] of bad.toml; allowed: <= 0.05",
+        r"period_s = 0.5 is not allowed in \[timing\]; allowed: <= 0.05",
     ),
     (lambda d: d["timing"].update(period_s="5 ms"), r"period_s = '5 ms' .*\[timing\].*number"),
-    (lambda d: d["elements"]["C4"].pop("kiss_bar"), r"missing key 'kiss_bar' in \[elements.C4\] of bad.toml"),
-    (lambda d: d["elements"].pop("C12"), r"missing table \[elements.C12\] of bad.toml"),
-    (lambda d: d["gears"].pop("2"), r"missing table \[gears.2\] of bad.toml"),
+    (lambda d: d["elements"]["C4"].pop("kiss_bar"), r"missing key 'kiss_bar' in \[elements.C4\]"),
+    (lambda d: d["elements"].pop("C12"), r"missing table \[elements.C12\]"),
+    (lambda d: d["gears"].pop("2"), r"missing table \[gears.2\]"),
     (lambda d: d["gears"]["2"].update(elements=["C4", "C6", "C7", "C11", "C9"]), r"C9.*\[gears.2.elements\]"),
-    (lambda d: d["shifts"].pop("3-4"), r"missing shift '3-4' of bad.toml"),
+    (lambda d: d["shifts"].pop("3-4"), r"missing shift '3-4'"),
     (lambda d: d["shifts"].update({"3-5": d["shifts"]["3-4"]}), r"shift '3-5' is not FROM-TO"),
     (
         lambda d: d["shifts"]["3-4"]["phases"][1].update(until="sync"),
@@ -77,12 +77,12 @@ TCU_MISTAKES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
 def test_mistake_in_a_tcu_file_is_named(spoil: Callable[[dict[str, Any]], Any], text: str) -> None:
     data = toml("tcu/soft_4hp22.toml")
     spoil(data)
-    with pytest.raises(ConfigError, match=text):
+    with pytest.raises(ConfigError, match=rf"^bad\.toml: .*(?:{text})"):
         validate(data, TcuConfig, "bad.toml")
 
 
 VEHICLE_MISTAKES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
-    (lambda d: d["body"].update(mass_kg=-1.0), r"mass_kg = -1.0 is not allowed in \[body\] of bad.toml; allowed: > 0"),
+    (lambda d: d["body"].update(mass_kg=-1.0), r"mass_kg = -1.0 is not allowed in \[body\]; allowed: > 0"),
     (lambda d: d["body"].pop("mass_kg"), r"missing key 'mass_kg' in \[body\]"),
     (
         lambda d: d["road"].update(grade_percent=[[0.0, 0.0], [0.0, 3.0]]),
@@ -97,13 +97,13 @@ VEHICLE_MISTAKES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
 def test_mistake_in_a_vehicle_file_is_named(spoil: Callable[[dict[str, Any]], Any], text: str) -> None:
     data = toml("vehicles/bmw_528i_e28.toml")
     spoil(data)
-    with pytest.raises(ConfigError, match=text):
+    with pytest.raises(ConfigError, match=rf"^bad\.toml: .*(?:{text})"):
         validate(data, VehicleConfig, "bad.toml")
 
 
 def test_missing_file_and_broken_toml_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="file not found of .*none.toml"):
+    with pytest.raises(ConfigError, match=".*none.toml: file not found"):
         load_tcu_config(tmp_path / "none.toml")
     (tmp_path / "broken.toml").write_text("[timing\n")
-    with pytest.raises(ConfigError, match="not TOML.*broken.toml"):
+    with pytest.raises(ConfigError, match="broken.toml: not TOML"):
         load_tcu_config(tmp_path / "broken.toml")

@@ -104,5 +104,5 @@ def test_without_a_compiler_the_source_is_refused_with_what_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"needs a C compiler in \[ecu.u\] of rig.toml; allowed: cc or gcc or clang"):
+    with pytest.raises(ConfigError, match=r"rig.toml: .*needs a C compiler in \[ecu.u\]; allowed: cc or gcc or clang"):
         make_unit("library", EcuSetup("u", 1e-3, LIMITER, rig_file="rig.toml", table="ecu.u"))

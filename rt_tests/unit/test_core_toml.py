@@ -208,25 +208,25 @@ def test_start_values_by_output_name_carry_units(tmp_path: Path) -> None:
 INERTIA = '[components.S12]\nkind = "Inertia"\n'
 BROKEN = [
     (INERTIA + "J_kgm = 0.012", UnknownKeyError,
-     "unknown key 'J_kgm' in [components.S12] of {file}; did you mean 'J_kgm2'?"),
+     "unknown key 'J_kgm' in [components.S12]; did you mean 'J_kgm2'?"),
     (INERTIA + 'J_kgm2 = 1\nsorce = "data sheet"', UnknownKeyError,
-     "unknown key 'sorce' in [components.S12] of {file}; did you mean 'source'?"),
+     "unknown key 'sorce' in [components.S12]; did you mean 'source'?"),
     (INERTIA + 'J_kgm2 = 1\nsource = "data sheet"\nzzz = 1', UnknownKeyError, "phi0_rad, source, w0_radps, w0_rpm"),
     ('[initial]\nsorce = "data sheet"', UnknownNameError,
-     "unknown start value 'sorce' in [initial] of {file}; did you mean 'source'?"),
-    (INERTIA + "J = 1", UnknownKeyError, "J = 1 has no unit in [components.S12] of {file}; write J_kgm2 (or J_gm2)"),
-    (INERTIA, MissingValueError, "J_kgm2 is missing in [components.S12] of {file}"),
+     "unknown start value 'sorce' in [initial]; did you mean 'source'?"),
+    (INERTIA + "J = 1", UnknownKeyError, "J = 1 has no unit in [components.S12]; write J_kgm2 (or J_gm2)"),
+    (INERTIA, MissingValueError, "J_kgm2 is missing in [components.S12]"),
     (INERTIA + "J_kgm2 = -0.5", RangeError,
-     "J_kgm2 = -0.5 is out of range in [components.S12] of {file}; allowed: >= 0 kgm2"),
-    (INERTIA + 'J_kgm2 = "big"', RangeError, "J_kgm2 = 'big' is not a number in [components.S12] of {file}"),
-    (INERTIA + "J_kgm2 = nan", RangeError, "J_kgm2 = NaN is not finite in [components.S12] of {file}"),
+     "J_kgm2 = -0.5 is out of range in [components.S12]; allowed: >= 0 kgm2"),
+    (INERTIA + 'J_kgm2 = "big"', RangeError, "J_kgm2 = 'big' is not a number in [components.S12]"),
+    (INERTIA + "J_kgm2 = nan", RangeError, "J_kgm2 = NaN is not finite in [components.S12]"),
     (INERTIA + "J_kgm2 = 1\nJ_gm2 = 3", DuplicateError,
      "J is given twice, as 'J_kgm2' and 'J_gm2' in [components.S12]"),
     ('[components.S12]\nkind = "Inertial"\nJ_kgm2 = 1', UnknownKindError,
-     "unknown component kind 'Inertial' in [components.S12] of {file}; did you mean 'Inertia'?"),
-    ("[components.S12]\nJ_kgm2 = 1", MissingValueError, "kind is missing in [components.S12] of {file}"),
+     "unknown component kind 'Inertial' in [components.S12]; did you mean 'Inertia'?"),
+    ("[components.S12]\nJ_kgm2 = 1", MissingValueError, "kind is missing in [components.S12]"),
     ('[components.P]\nkind = "IdealPlanetary"\nz_sun = 0\nz_ring = 73', RangeError,
-     "z_sun = 0 is out of range in [components.P] of {file}; allowed: >= 1"),
+     "z_sun = 0 is out of range in [components.P]; allowed: >= 1"),
     ('[components.P]\nkind = "IdealPlanetary"\nz_sun = 35\nz_ring = -73', RangeError, "z_ring = -73 is out of range"),
     ('[components.P]\nkind = "IdealPlanetary"\nz_sun = 35.5\nz_ring = 73', RangeError,
      "z_sun = 35.5 is not a whole number"),
@@ -237,31 +237,31 @@ BROKEN = [
     ('[components.c]\nkind = "LaminarClutch"\nmue_pos = 0.1\narea_m2 = 1\nfaces = 2\nr_o_m = 0.1', MissingValueError,
      "r_i_m is missing"),
     ('[tables.mu]\ncolumns = ["v_mps", "mu"]\nrows = [[0, 1], [2, 1], [1, 1]]', TableError,
-     "first column is not strictly increasing at row 3: 1 after 2 (in SI) in [tables.mu] of {file}"),
+     "first column is not strictly increasing at row 3: 1 after 2 (in SI) in [tables.mu]"),
     ('[tables.mu]\ncolumns = ["v_mps", "mu"]\nrows = [[0, 1], [2]]', TableError, "row 2 does not have 2 values"),
     ('[tables.mu]\ncolumns = ["v_mps", "mu"]\nrows = [[0, inf]]', TableError, "row 1 = Infinity is not finite"),
     (INERTIA + "J_kgm2 = 1e999999999", RangeError,
-     "J_kgm2 = 1E+999999999 is out of range in [components.S12] of {file}"),
-    ("connect = 3", RangeError, "connect is not a list of tables of {file}"),
+     "J_kgm2 = 1E+999999999 is out of range in [components.S12]"),
+    ("connect = 3", RangeError, "connect is not a list of tables"),
     ('[tables.mu]\ncolumns = ["v_rpm", "mu"]\nrows = [[0, 1], [1e-400, 1]]', TableError,
      "row 2 = 1E-400 is out of range"),
     ('[tables.mu]\ncolumns = ["v_mps", "mu"]\ncsv = "none.csv"', TableError, "none.csv"),
     ('[tables.mu]\ncolumns = ["v_mps", "mu"]\nrow = []', UnknownKeyError,
-     "unknown key 'row' in [tables.mu] of {file}; did you mean 'rows'?"),
-    ('component = 1', UnknownKeyError, "unknown key 'component' of {file}; did you mean 'components'?"),
+     "unknown key 'row' in [tables.mu]; did you mean 'rows'?"),
+    ('component = 1', UnknownKeyError, "unknown key 'component'; did you mean 'components'?"),
     ('connections = [["a.flange", "b.flange"]]', UnknownNameError,
-     "connection to 'a.flange': there is no component 'a' in [connections] of {file}"),
+     "connection to 'a.flange': there is no component 'a' in [connections]"),
     (INERTIA + 'J_kgm2 = 1\n[[connect]]\nflanges = ["S12.flange_a", "S12.flange_c"]', UnknownNameError,
-     "Inertia has no flange 'flange_c' in [connections] of {file}; did you mean"),
+     "Inertia has no flange 'flange_c' in [connections]; did you mean"),
     (INERTIA + 'J_kgm2 = 1\n[[connect]]\nflanges = ["S12.flange_a"]', RangeError,
      "a connection needs at least 2 flanges"),
-    ("[solver]\norder = 3", RangeError, 'order = 3 is unknown in [solver] of {file}; allowed: 2 | 4 | "auto"'),
+    ("[solver]\norder = 3", RangeError, 'order = 3 is unknown in [solver]; allowed: 2 | 4 | "auto"'),
     ('include = ["drive.toml"]', ConfigError, "include goes in a circle"),
     ('include = ["nowhere.toml"]', ConfigError, "include: there is no file 'nowhere.toml'"),
     ("name = ", ConfigError, "not TOML"),
-    ('[gears.1]\nengaged = ["C4"]', UnknownNameError, "there is no component 'C4' in [gears.1] of {file}"),
+    ('[gears.1]\nengaged = ["C4"]', UnknownNameError, "there is no component 'C4' in [gears.1]"),
     (INERTIA + 'J_kgm2 = 1\n[gearbox]\ninput = "in"\noutput = "S12"', UnknownNameError, "there is no component 'in'"),
-    ('[initial]\n"J1.w" = 3', UnknownKeyError, "J1.w = 3 has no unit in [initial] of {file}; write J1.w_radps"),
+    ('[initial]\n"J1.w" = 3', UnknownKeyError, "J1.w = 3 has no unit in [initial]; write J1.w_radps"),
 ]  # fmt: skip
 
 
@@ -270,8 +270,7 @@ def test_mistakes_are_named_with_file_table_key_and_value(tmp_path: Path, text: 
     path = write(tmp_path, text)
     with pytest.raises(kind) as caught:
         tl.load(path)
-    assert message.format(file=path) in str(caught.value)
-    assert str(path) in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ") and message in str(caught.value)
 
 
 def test_a_component_named_twice_names_both_files(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_gates_come_from_text_list_or_table() -> None:
     table = parse_gates({"no_miss": "missed==0", "in_step": "lost_time_s<1"}, "rig.toml")
     assert [g.root for g in table] == expected and (table[0].source, table[0].name) == ("rig.toml", "no_miss")
     assert [r.source for r in evaluate(table, METRICS)] == ["rig.toml: no_miss", "rig.toml: in_step"]
-    with pytest.raises(ConfigError, match=r"in_step = .* in \[gates\] of rig\.toml"):
+    with pytest.raises(ConfigError, match=r"^rig\.toml: in_step = .* in \[gates\]"):
         parse_gates({"no_miss": "missed==0", "in_step": "lost_time_s<"}, "rig.toml")
 
 

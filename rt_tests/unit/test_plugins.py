@@ -88,7 +88,7 @@ def test_an_unknown_kind_is_refused_with_the_choices() -> None:
     with pytest.raises(UnknownKindError) as error:
         make_unit("soft_tuc", EcuSetup("tcu", 1e-3, TCU, rig_file="rig.toml", table="ecu.tcu"))
     text = str(error.value)
-    assert "no control unit kind 'soft_tuc' is installed in [ecu.tcu] of rig.toml; allowed: soft_tcu" in text
+    assert "rig.toml: no control unit kind 'soft_tuc' is installed in [ecu.tcu]; allowed: soft_tcu" in text
     assert "did you mean 'soft_tcu'?" in text
 
 

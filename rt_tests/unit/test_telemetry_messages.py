@@ -111,7 +111,7 @@ def test_chosen_signals_keep_their_values_and_what_is_not_finite_is_left_out(mon
     found["out"][0, NAMES.index("plain")] = np.nan
     given(telemetry, found.tobytes())
     assert msgpack.unpackb(socket.taken[0][1]) == {"t": 0.005, "engine": {"tau": 4.1}, "car": {"v": 4.2}}
-    with pytest.raises(ConfigError, match=r"is called .engin\.\*. in \[telemetry\] of rig.toml"):
+    with pytest.raises(ConfigError, match=r"^rig.toml: .*is called .engin\.\*. in \[telemetry\]"):
         made(monkeypatch, signals=("engin.*",))
 
 
