@@ -20,6 +20,8 @@ from torqueloop.hil.results.run import RunStats
 if TYPE_CHECKING:
     from torqueloop.hil.report.report import Report
 
+#: how a verdict looks; all others: nothing is said of the rig
+VERDICTS = {"passed": "bold white on green", "failed": "bold white on red"}
 #: checks and metrics that are about the loop's own time
 TIMED = ("every tick on time", "real time not degraded")
 #: counters of a received message that say something at the end of a run
@@ -50,9 +52,7 @@ def print_report(report: Report, console: Console | None = None) -> None:
 
 def _head(report: Report) -> RenderableType:
     info, metrics = report.run.info, report.metrics
-    verdict = Text(" PASSED ", "bold white on green") if report.passed else Text(" FAILED ", "bold white on red")
-    if report.inconclusive:
-        verdict = Text(" INCONCLUSIVE ", "bold black on yellow")
+    verdict = Text(f" {report.verdict.upper()} ", VERDICTS.get(report.verdict, "bold black on yellow"))
     line = Text.assemble(verdict, "  ", (report.run.name, "bold"), "  ")
     words = [
         info.powertrain or "",

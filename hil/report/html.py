@@ -60,7 +60,7 @@ def render(report: Report) -> str:
         report.run.name,
         report.passed,
         drawn,
-        verdict="inconclusive" if report.inconclusive else None,
+        verdict=report.verdict,
         inconclusive=report.inconclusive,
         what=what_it_is(report),
         words=_words(report),

@@ -66,12 +66,21 @@ class Report:
         return not self.failures
 
     @property
+    def verdict(self) -> str:
+        """passed, interrupted (somebody ended the run before its time), inconclusive or failed."""
+        if self.passed:
+            return "passed"
+        if self.run.info.state == "interrupted":
+            return "interrupted"
+        return "inconclusive" if self.inconclusive else "failed"
+
+    @property
     def exit_status(self) -> int:
         """0: all gates and checks passed; 1: one failed; 2: a gate asked for now names no metric of this run; 3: one
         failed, and the reason may be the machine."""
         if any(g.unknown and g.source == COMMAND_LINE for g in self.gates):
             return 2
-        return 0 if self.passed else 3 if self.inconclusive else 1
+        return {"passed": 0, "inconclusive": 3}.get(self.verdict, 1)
 
     @property
     def inconclusive(self) -> str:

@@ -38,6 +38,8 @@ class ReportFile:
     #: version of torqueloop that has judged
     torqueloop: str
     passed: bool
+    #: passed, interrupted (somebody ended the run before its time), inconclusive or failed
+    verdict: str
     exit_status: int
     #: why a failed run says nothing about its rig; empty: it does
     inconclusive: str
@@ -65,6 +67,7 @@ def report_file(report: Report) -> ReportFile:
     return ReportFile(
         torqueloop.__version__,
         report.passed,
+        report.verdict,
         report.exit_status,
         report.inconclusive,
         report.gates,

@@ -25,7 +25,7 @@ class RunRow:
 
     name: str
     path: str
-    #: "passed", "failed"; "running", "killed" ... for one without a report; "unreadable"
+    #: that of the report; "running", "killed" ... for one without a report; "unreadable"
     verdict: str
     started: str = ""
     rig: str = ""
@@ -118,7 +118,8 @@ def _judged(path: Path) -> dict[str, Any]:
 
 def _verdict(info: RunInfo, judged: dict[str, Any]) -> str:
     if judged:
-        return "passed" if judged.get("passed") else "failed"
+        # a report of before has no verdict
+        return str(judged.get("verdict") or ("passed" if judged.get("passed") else "failed"))
     if info.over:
         return info.state
     alive = info.pid is not None and os.path.exists(Path(f"/proc/{info.pid}"))

@@ -114,8 +114,8 @@ class RecordedRun(Run, Mapping[str, Array]):
         return isinstance(other, RecordedRun) and self.path == other.path and self.info == other.info
 
     def __repr__(self) -> str:
-        verdict = "passed" if self.passed else "failed"
-        return f"<run {self.path}: {self.info.rig}, {self.info.clock} clock, {self.stats.clock.ticks} ticks, {verdict}>"
+        ticks, verdict = self.stats.clock.ticks, self.report.verdict
+        return f"<run {self.path}: {self.info.rig}, {self.info.clock} clock, {ticks} ticks, {verdict}>"
 
 
 def read_run(run_dir: Path | str, gates: str | Sequence[str] | Mapping[str, str] | None = None) -> RecordedRun:

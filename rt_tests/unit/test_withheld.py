@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import runpy
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,8 @@ from torqueloop.hil.results.links import BusStats, GatewayStats
 from torqueloop.hil.results.run import WITHHELD_S, EnergyStats, SafeState
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.run_stats import _unheard
+from torqueloop.hil.runs.listing import list_runs
+from torqueloop.hil.runs.recorded_run import read_run
 
 SILENT = SafeState(True, "TCU_Pressure_1 silent for 0.3 s", "tcu_silent", 2345)
 
@@ -120,6 +123,22 @@ def test_the_console_says_inconclusive_instead_of_failed(tmp_path: Path, capsys:
     print_report(analyse(run))
     said = capsys.readouterr().out
     assert "INCONCLUSIVE" in said and "FAILED" not in said and "--clock virtual" in said
+
+
+def test_an_interrupted_run_says_so_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not that it failed: neither on the terminal, nor in the files of the report, nor in the list of runs."""
+    run = write_run(tmp_path / "run", duration_s=3.0)
+    change(run, state="interrupted", stats={"withheld_s": 0.8})
+    report = write_report(run)
+    print_report(report)
+    said = capsys.readouterr().out
+    assert " INTERRUPTED " in said and "FAILED" not in said and "INCONCLUSIVE" not in said
+    assert json.loads((run / "report.json").read_text(encoding="utf-8"))["verdict"] == "interrupted"
+    assert re.findall(r'class="verdict failed">(\w+)', (run / "report.html").read_text(encoding="utf-8")) == [
+        "interrupted"
+    ]
+    assert [row.verdict for row in list_runs(tmp_path)] == ["interrupted"]
+    assert repr(read_run(run)).endswith("interrupted>") and report.exit_status == 1
 
 
 def test_a_software_bus_says_whom_it_does_not_hear() -> None:
