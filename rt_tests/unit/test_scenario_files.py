@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import torqueloop as tl
 from torqueloop.configs import installed
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.record.signals import Signals, signal_dtype
@@ -87,6 +89,17 @@ def test_the_steps_become_those_of_the_rig(tmp_path: Path) -> None:
     assert plan.config.gates.keys() == {"no_safe_state", "energy", "nothing_lost"}, "the rig's are about its own drive"
     recorded = [name for name, _ in plan.recorded]
     assert "scenario.step" in recorded and "scenario.driver.pedal.from" not in recorded
+
+
+@pytest.mark.parametrize("name", ["pedal", "brake", "lever", "gear", "tip", "kickdown", "brake_switch"])
+def test_a_step_may_set_what_every_driver_has_and_the_schema_names_it(name: str, tmp_path: Path) -> None:
+    """Also on a rig that has no such signal; an editor offers the name in [driver] of a rig file."""
+    made = load(tmp_path, 'set = { lever = "D", pedal = 0.5 }', f"set = {{ {name} = 1.0 }}")
+    steps = load_plan(made.rig, made.overrides).device(Steps)
+    assert f"driver.{name}" in steps.targets
+    schema = json.loads((Path(tl.__file__).parent / "docs" / "schemas" / "rig.schema.json").read_text())
+    driver = schema["properties"]["driver"]
+    assert name in driver["properties"] and list(driver["patternProperties"]) == [""]
 
 
 @pytest.mark.parametrize(

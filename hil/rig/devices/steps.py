@@ -30,13 +30,12 @@ from torqueloop.hil.common.conditions import readable
 from torqueloop.hil.common.config_file import ConfigTable
 from torqueloop.hil.common.levers import word_value
 from torqueloop.hil.rig.devices.device import Device
+from torqueloop.hil.rig.schema.rig_file import DRIVER
 
 #: a step whose condition never comes ends the run after this time [s]
 WITHIN_S = 60.0
-#: signals of the driver that a step may move on every rig, also where nothing reads them: a scenario closes the
-#: kick-down switch although the CAN database of a rig has no signal for it
-COMMON = ("driver.pedal", "driver.brake", "driver.lever", "driver.gear", "driver.tip", "driver.kickdown",
-          "driver.brake_switch")  # fmt: skip
+#: signals of the driver that a step may move on every rig
+COMMON = tuple(f"driver.{name}" for name in DRIVER)
 _Time = Annotated[float, Field(ge=0, le=1e5)]
 
 

@@ -200,9 +200,24 @@ class Record(ConfigTable):
 _WORDS = [*dict.fromkeys((*LEVERS, *GEARS))]
 _LEVER_OR_NUMBER: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "string", "enum": _WORDS}]}
 _POINT: dict[str, Any] = {"type": "array", "items": _LEVER_OR_NUMBER, "minItems": 2, "maxItems": 2}
+_COURSE: dict[str, Any] = {"anyOf": [*_LEVER_OR_NUMBER["anyOf"], {"type": "array", "items": _POINT, "minItems": 1}]}
+#: what every driver has; [driver] may hold other names, too. Steps may set these on every rig, also where nothing reads
+#: them: a scenario closes the kick-down switch although the CAN database of a rig has no signal for it
+DRIVER = {
+    "pedal": "Accelerator pedal, 0 to 1.",
+    "brake": "Brake pedal, 0 to 1.",
+    "lever": "Position of the selector lever.",
+    "gear": "Gear that the driver asks for.",
+    "tip": "Tip switch: 0 none, 1 up, 2 down.",
+    "kickdown": "Kick-down switch, 0 or 1.",
+    "brake_switch": "Brake light switch, 0 or 1.",
+}
 DRIVER_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "additionalProperties": {"anyOf": [*_LEVER_OR_NUMBER["anyOf"], {"type": "array", "items": _POINT, "minItems": 1}]},
+    "properties": {name: {"description": text} for name, text in DRIVER.items()},
+    # of the names above and of all others; the second is what the page of the file shows
+    "patternProperties": {"": _COURSE},
+    "additionalProperties": _COURSE,
 }
 
 
