@@ -22,7 +22,6 @@ from typing import Any
 
 from torqueloop.core.describe import renamed
 from torqueloop.core.describe.errors import ConfigError, RangeError
-from torqueloop.core.describe.renamed import remedy
 
 #: longest TOML file: 20 times the longest of ours; its reader takes a second for this much [bytes]
 TOML_BYTES = 1 << 20
@@ -46,7 +45,7 @@ _ONLY: ContextVar[Path | None] = ContextVar("the only folder that is read", defa
 
 #: folder of installed files -> what a file in it says of itself: `kind = "rig"`
 KIND_OF_FOLDER = {
-    "rigs": "rig", "tcu": "control unit", "vehicles": "vehicle", "hydraulics": "hydraulics", "interfaces": "interface",
+    "rigs": "rig", "tcu": "tcu", "vehicles": "vehicle", "hydraulics": "hydraulics", "interfaces": "interface",
     "scenarios": "scenario", "studies": "study", "trees": "tree", "sketches": "sketch",
     "gearboxes": "gearbox", "powertrains": "driveline", "drives": "drive",
 }  # fmt: skip
@@ -119,13 +118,13 @@ def read_toml(path: Path | str, parse_float: Callable[[str], Any] = float, *kind
     `kind`. kinds: those that the reader takes; ConfigError where the file says that it is another one."""
     data = read_whole(path, parse_float)
     said = data.pop("kind", None)
+    said = renamed.KINDS.get(said, said) if isinstance(said, str) else said
     if said is None or (isinstance(said, str) and said in (kinds or KINDS)):
         return data
     if said in KINDS:
         raise ConfigError(f"this file is a {said}", file=str(path), key="kind", value=said, allowed=", ".join(kinds))
-    hint = remedy(said, renamed.KINDS.get(said, said)) if isinstance(said, str) else None
     raise ConfigError("{key} = {value} is no kind of file", file=str(path), key="kind", value=said,
-                      allowed=", ".join(KINDS), hint=hint)  # fmt: skip
+                      allowed=", ".join(KINDS))  # fmt: skip
 
 
 def read_whole(path: Path | str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:

@@ -32,12 +32,13 @@ def check_files(
     For drivelines, rigs and scenarios the command prints the kernel and the most evaluations of forces that a step or a
     tick can make.
     """
-    from torqueloop.hil.cli.file_check import check_file, migrate, say_kind
+    from torqueloop.hil.cli.file_check import check_file, in_present_names, say_kind, says_kind
 
     bad = 0
     for file in files:
-        if fix and migrate(file):
-            out_console.print(f"      {file} now has the present names", soft_wrap=True, highlight=False)
+        present = in_present_names(file)
+        if present is not None and fix:
+            file.write_text(present, encoding="utf-8")
         checked = check_file(file)
         if checked.ok:
             line = Text.assemble(("ok", "green"), f"    {file}: {checked.kind}, {checked.text}")
@@ -45,8 +46,17 @@ def check_files(
             bad += 1
             line = Text.assemble(("wrong", "bold red"), f" {file}: {checked.error}")
         out_console.print(line, soft_wrap=True, highlight=False)
-        if fix and checked.ok and say_kind(checked.path, checked.kind):
-            out_console.print(f"      {checked.path} now says of which kind it is", soft_wrap=True, highlight=False)
+        if checked.ok and not says_kind(checked.path):
+            remark = "does not say of which kind it is; `torqueloop check --fix FILE` writes it"
+            if fix:
+                say_kind(checked.path, checked.kind)
+                remark = "now says of which kind it is"
+            out_console.print(f"      {checked.path} {remark}", soft_wrap=True, highlight=False)
+        if present is not None:
+            remark = (
+                "now has the present names" if fix else "has former names; `torqueloop check --fix FILE` writes today's"
+            )
+            out_console.print(f"      {file} {remark}", soft_wrap=True, highlight=False)
         if physics and checked.ok and checked.path.suffix == ".toml":
             print_physics(checked.path)
     raise typer.Exit(WRONG_INPUT if bad else OK)

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from torqueloop.configs import SUFFIXES, installed
+from torqueloop.core.describe import renamed
 from torqueloop.core.describe.errors import (
     CompileError,
     ConfigError,
@@ -19,7 +20,6 @@ from torqueloop.core.describe.errors import (
     did_you_mean,
 )
 from torqueloop.core.describe.reading import DEPTH, TOML_BYTES, read_text, read_toml, read_whole
-from torqueloop.core.describe.renamed import migrated
 from torqueloop.hil.can.known import doubts, tally
 from torqueloop.hil.can.load import FORMATS
 from torqueloop.hil.common.locate import file_beside
@@ -267,7 +267,7 @@ def _topologies(path: Path) -> str:
 
 #: what a file says of itself -> the kind by which it is read and shown
 DECLARED = {
-    "rig": "rig", "control unit": "TCU", "vehicle": "vehicle", "hydraulics": "hydraulic unit",
+    "rig": "rig", "tcu": "TCU", "vehicle": "vehicle", "hydraulics": "hydraulic unit",
     "interface": "maker's bus interface", "scenario": "scenario", "study": "study", "tree": "tree of bodies",
     "sketch": "gearbox sketch", "gearbox": "gearbox", "driveline": "powertrain", "drive": "drive",
     "part": "part of a powertrain", "topologies": "list of precompiled drivelines",
@@ -325,7 +325,7 @@ def kind_of(path: Path, seen: tuple[Path, ...] = ()) -> str:
     data = read_whole(path)
     if "kind" in data:
         read_toml(path)
-        return DECLARED[data["kind"]]
+        return DECLARED[renamed.KINDS.get(data["kind"], data["kind"])]
     found = None
     # files that go on for ever are a mistake that the reader of their kind names
     if (
@@ -426,30 +426,30 @@ def by_name(name: str) -> Path:
     return found[0]
 
 
-def migrate(path: Path) -> bool:
-    """Write an older file in today's names; False: it has none of before, or is no TOML file that can be read."""
+def in_present_names(path: Path) -> str | None:
+    """The text of an older file in today's names; None: it has none of before, or is no TOML file that can be read."""
     if path.suffix.lower() != ".toml" or not os.path.isfile(path):
-        return False
+        return None
     try:
         old = read_text(path, TOML_BYTES)
     except ConfigError:
-        return False
-    if (new := migrated(old)) != old:
-        path.write_text(new, encoding="utf-8")
-    return new != old
+        return None
+    new = renamed.migrated(old)
+    return new if new != old else None
 
 
-def say_kind(path: Path, kind: str) -> bool:
-    """Write `kind = ...` into an older file, before its first line that is no comment; False: it is there, or the file
-    is no TOML."""
-    if path.suffix.lower() != ".toml" or "kind" in read_whole(path):
-        return False
+def says_kind(path: Path) -> bool:
+    """The file says of which kind it is, as every TOML file should; others tell it by their names."""
+    return path.suffix.lower() != ".toml" or "kind" in read_whole(path)
+
+
+def say_kind(path: Path, kind: str) -> None:
+    """Write `kind = ...` into an older file, before its first line that is no comment."""
     words = {shown: said for said, shown in DECLARED.items()}
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     first = next((k for k, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
     lines.insert(first, f'kind = "{words[kind]}"\n')
     path.write_text("".join(lines), encoding="utf-8")
-    return True
 
 
 def check_file(path: Path | str) -> Checked:

@@ -68,9 +68,11 @@ def sweep(
     overrides = parse_overrides(values or [])
     name = read_study(path, overrides).job.config.study.name
     folder = out or default_folder(name)
-    told = None if quiet or as_json or not sys.stderr.isatty() else _progress
+    progress = None if quiet or as_json or not sys.stderr.isatty() else _progress
     try:
-        result = run_sweep(path, out=folder, jobs=jobs, scheduler=scheduler, html=html, told=told, values=overrides)
+        result = run_sweep(
+            path, out=folder, jobs=jobs, scheduler=scheduler, html=html, progress=progress, values=overrides
+        )
     except KeyboardInterrupt:
         error_console.print(f"finished runs are kept; to continue: torqueloop sweep {study} --out {folder}",
                             soft_wrap=True, highlight=False)  # fmt: skip

@@ -90,7 +90,7 @@ def _head(report: GearboxReport, car: CarFacts, name: str) -> str:
 # Soft TCU of {car.name}. Written by `torqueloop new tcu` from the statics of the gearbox file and the data
 # of the car: a calibration to begin with, not that of any real TCU. Every value may be changed.
 # Units in the names: bar, rpm of the output shaft, percent of the pedal.
-kind = "control unit"
+kind = "tcu"
 name = "{name}"
 # turbine torque above which a shift counts as power-on; below, FROM-TO.coast is taken
 power_on_torque_Nm = 15.0

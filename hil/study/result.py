@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from torqueloop.hil.study.measures import Function
 from torqueloop.hil.study.page import write_page
 from torqueloop.hil.study.repeats import Point, points
 from torqueloop.hil.study.store import PAGE, SIGNALS, TABLE, table
-from torqueloop.hil.study.study import Study, Timing, Told, read_study, run_study, study_of
+from torqueloop.hil.study.study import Progress, Study, Timing, read_study, run_study, study_of
 from torqueloop.hil.study.work import Outcome
 
 
@@ -97,7 +98,8 @@ def sweep(
     jobs: int | None = None,
     scheduler: str | None = None,
     html: bool = True,
-    told: Callable[[int], AbstractContextManager[Told]] | None = None,
+    progress: Callable[[int], AbstractContextManager[Progress]] | None = None,
+    told: Callable[[int], AbstractContextManager[Progress]] | None = None,
 ) -> StudyResult:
     """Run a study: a file, the name of an installed one, or the tables of such a file (docs/study_file.md).
 
@@ -107,11 +109,14 @@ def sweep(
     In tables, a metric may be a function of a module (run -> number) as well, and the study needs no name. values:
     dotted key -> value instead of the file's. jobs: processes at a time, default one for each CPU. scheduler: address
     of a Dask scheduler instead. out: folder of the study, default runs/TIME-NAME; a folder with a part of this
-    study is continued.
+    study is continued. progress: called with the number of runs, it gives a context. Its value
+    is called with the number of finished runs and the best one. `told` is the former name of progress.
     """
+    if told is not None:
+        warnings.warn("sweep(told=...) is called sweep(progress=...)", DeprecationWarning, stacklevel=2)
     made = _from_tables(study) if isinstance(study, Mapping) else read_study(locate(study, "studies"), values)
     folder = Path(out or default_folder(made.job.config.study.name))
-    outcomes, timing = run_study(made, folder, jobs, scheduler, told)
+    outcomes, timing = run_study(made, folder, jobs, scheduler, progress or told)
     result = StudyResult(made, folder, outcomes, timing, {"table": folder / TABLE})
     if html:
         result.files["page"] = write_page(folder / PAGE, made, outcomes, timing)

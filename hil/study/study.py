@@ -26,7 +26,7 @@ from torqueloop.hil.study.study_tables import StudyConfig
 from torqueloop.hil.study.work import Job, Outcome
 
 #: called with (finished runs, best so far or None) whenever some are finished
-Told = Callable[[int, Outcome | None], None]
+Progress = Callable[[int, Outcome | None], None]
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ def run_study(
     out: Path,
     jobs: int | None = None,
     scheduler: str | None = None,
-    told: Callable[[int], AbstractContextManager[Told]] | None = None,
+    progress: Callable[[int], AbstractContextManager[Progress]] | None = None,
 ) -> tuple[list[Outcome], Timing]:
-    """Make all runs that are not in `out` already. told: called with the number of runs, it reports the progress."""
+    """Make all runs that are not in `out` already. progress: that of `sweep`."""
     need_parquet()
     config = study.job.config
     job = replace(study.job, signals=out / SIGNALS) if config.study.signals else study.job
@@ -138,7 +138,7 @@ def run_study(
             if config.study.design != "optimise":
                 finished[0] = outcome
                 store.keep([outcome])
-        with (told or _silent)(study.runs) as tell:
+        with (progress or _silent)(study.runs) as tell:
             run = _Running(job, store, finished, tell)
             run.tell()
             if config.study.design == "optimise":
@@ -155,7 +155,7 @@ def run_study(
     return outcomes, timing
 
 
-def _silent(_: int) -> AbstractContextManager[Told]:
+def _silent(_: int) -> AbstractContextManager[Progress]:
     return nullcontext(lambda done, best: None)
 
 
@@ -167,7 +167,7 @@ def middle(config: StudyConfig) -> Line:
 class _Running:
     """What is finished so far."""
 
-    def __init__(self, job: Job, store: Store, finished: dict[int, Outcome], tell: Told) -> None:
+    def __init__(self, job: Job, store: Store, finished: dict[int, Outcome], tell: Progress) -> None:
         self._job, self._store, self._finished, self._tell = job, store, finished, tell
         self._asked = 0
         self._best: Outcome | None = None

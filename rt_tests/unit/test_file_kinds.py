@@ -76,10 +76,13 @@ def test_check_fix_writes_the_kind_into_older_files_once(tmp_path: Path) -> None
         path = tmp_path / f"{name}.toml"
         path.write_text(whole.replace(said, ""), encoding="utf-8")
         assert "kind" not in read_whole(path) and check_file(path).ok
+        remark = "does not say of which kind it is; `torqueloop check --fix FILE` writes it"
+        assert remark in CliRunner().invoke(app, ["check", str(path)]).output
         for _ in range(2):
             done = CliRunner().invoke(app, ["check", "--fix", str(path)])
             assert done.exit_code == 0, done.output
-            assert path.read_text(encoding="utf-8") == whole
+            assert path.read_text(encoding="utf-8") == whole and remark not in done.output
+        assert "kind it is" not in CliRunner().invoke(app, ["check", str(path)]).output
 
 
 def test_a_wrong_file_is_left_as_it_is(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,9 @@ from torqueloop.configs import installed
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.renamed import migrated, signals_in
 from torqueloop.hil.cli import app
+from torqueloop.hil.ecu.tcu_tables import load_tcu_config
 from torqueloop.hil.record.export import export
+from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.known_gates import own_gates
 from torqueloop.hil.scenario.scenario_tables import load_scenario
@@ -59,8 +64,7 @@ def old_file(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (OLD, "'manoeuvre' is no kind of file"),
-        (OLD.replace('kind = "manoeuvre"\n', ""), "'../manoeuvres/my_rig.toml': no such file"),
+        (OLD, "'../manoeuvres/my_rig.toml': no such file"),
         (OLD.replace('kind = "manoeuvre"\n', "").replace("../manoeuvres", "../scenarios"), "'manoeuvre.step < 2'"),
         (OLD.partition("[[checks]]")[0].replace('kind = "manoeuvre"\n', "").replace("../manoeuvres", "../scenarios"),
          "unknown signal 'manoeuvre.begun'"),
@@ -84,9 +88,7 @@ def test_check_with_fix_mends_an_old_file(tmp_path: Path) -> None:
     assert again.exit_code == 0 and "now has the present names" not in again.output
 
 
-def test_a_rig_file_with_keys_of_before_is_read(tmp_path: Path) -> None:
-    """Keys of [monitors], metrics in gates: the plan is that of a file with the new ones."""
-    text = f'''kind = "rig"\nextends = "{installed("rigs")["desk_4hp22"]}"
+RIG = f'''kind = "rig"\nextends = "{installed("rigs")["desk_4hp22"]}"
 [monitors]
 told = "TCU_Status.gear_actual"
 limit.told_speed = 4.0
@@ -94,6 +96,11 @@ waive.told_pedal = "a reason"
 [gates]
 mine = "slip_s == 0, can_stolen_ids + can_powertrain_stolen_ids == 0, x_slip_s == 0, peers_tcu_steps > 0"
 '''
+
+
+def test_a_rig_file_with_keys_of_before_is_read(tmp_path: Path) -> None:
+    """Keys of [monitors], metrics in gates: the plan is that of a file with the new ones."""
+    text = RIG
     made = []
     for k, one in enumerate((text, text.replace("told", "reported").replace("= \"slip_s", "= \"lost_time_s")
                              .replace("stolen_ids", "foreign_frames").replace("peers_", "participants_"))):  # fmt: skip
@@ -108,12 +115,90 @@ mine = "slip_s == 0, can_stolen_ids + can_powertrain_stolen_ids == 0, x_slip_s =
     assert "can_foreign_frames + can_powertrain_foreign_frames == 0" in old
 
 
+def test_check_with_fix_writes_todays_keys_and_metrics(tmp_path: Path) -> None:
+    """Where they are keys and metrics, and nowhere else: it is then the file that was read."""
+    path = tmp_path / "old.toml"
+    text = RIG.replace(" + can_powertrain_stolen_ids", "").replace("x_slip_s == 0, ", "")
+    path.write_text(text)
+    before = load_plan(path)
+    told = CliRunner().invoke(app, ["check", str(path)])
+    assert "has former names; `torqueloop check --fix FILE`" in told.output and path.read_text() == text
+    assert CliRunner().invoke(app, ["check", "--fix", str(path)]).exit_code == 0
+    new = path.read_text()
+    assert not [word for word in ("told", "slip_s", "stolen", "peers_") if word in new]
+    after = load_plan(path)
+    assert after.config.monitors == before.config.monitors
+    assert [g.text for g in own_gates(after)] == [g.text for g in own_gates(before)]
+    assert "has former names" not in CliRunner().invoke(app, ["check", str(path)]).output
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[monitors]\nlimit = { told_speed = 4.0 }", "[monitors]\nlimit = { reported_speed = 4.0 }"),
+        ("[monitors.waive]\ntold_pedal = 'told'", "[monitors.waive]\nreported_pedal = 'told'"),
+        ("monitors.told = 'a.b'", "monitors.reported = 'a.b'"),
+        ("[vary]\n'rig.monitors.limit.told_speed' = [1]", "[vary]\n'rig.monitors.limit.reported_speed' = [1]"),
+        ("[objective]\nminimise = 'slip_s' # slip_s", "[objective]\nminimise = 'lost_time_s' # slip_s"),
+        ("[metrics]\nmine = { signal = 'peers_x.n' }", "[metrics]\nmine = { signal = 'peers_x.n' }"),
+        ("[metrics.mine]\nvalue = '2*slip_s'", "[metrics.mine]\nvalue = '2*lost_time_s'"),
+        ("[parameters]\ntold = 1\nslip_s = 'slip_s'", "[parameters]\ntold = 1\nslip_s = 'slip_s'"),
+        ('kind = "control unit"\nname = "control unit"', 'kind = "tcu"\nname = "control unit"'),
+    ],
+)
+def test_a_former_name_is_written_anew_where_it_is_one(old: str, new: str) -> None:
+    assert migrated(old) == new and migrated(new) == new
+
+
+def test_a_control_unit_says_that_it_is_a_tcu_and_the_former_word_is_read(tmp_path: Path) -> None:
+    whole = installed("tcu")["soft_4hp22"].read_text()
+    path = tmp_path / "mine.toml"
+    path.write_text(whole.replace('kind = "tcu"', 'kind = "control unit"'))
+    assert path.read_text() != whole and load_tcu_config(path).name == "soft_4hp22"
+    assert migrated(path.read_text()) == whole
+
+
+def test_a_unit_may_be_called_as_a_former_key(tmp_path: Path) -> None:
+    """Only the keys themselves get today's names in a recording, not what people have called so."""
+    old = json.loads((RECORDINGS / "names_of_before" / "run.json").read_text())
+    stats = old["stats"]
+    stats["peers"]["peers"] = stats["peers"].pop("tcu") | {"told": {"told": 3, "slip_s": 4}}
+    stats["buses"] = {"stolen": stats["buses"]["powertrain"] | {"stolen": "A (0x1)"}}
+    old["overrides"] = {"told": 1}
+    old["monitors"]["limits"] = {"told_speed": 2.0}
+    (tmp_path / "run.json").write_text(json.dumps(old))
+    info = read_run_info(tmp_path)
+    assert info is not None and info.stats is not None and info.monitors is not None
+    assert set(info.stats.participants) == {"peers", "vehicle"} and info.overrides == {"told": 1}
+    assert info.stats.participants["peers"].reported == {"told": 3, "slip_s": 4}
+    assert info.stats.buses["stolen"].foreign == "A (0x1)" and info.monitors.limits == {"reported_speed": 2.0}
+
+
 def test_names_of_before_in_python_work_with_a_warning() -> None:
     from torqueloop.hil.ecu.control_unit import ParticipantStats, PeerStats
 
     with pytest.warns(DeprecationWarning, match="reported"):
         made = PeerStats("process", told={"shifts": 3}, losses={"x": 1})
     assert made == ParticipantStats("process", reported={"shifts": 3}, losses={"x": 1})
+
+
+def test_a_study_reports_its_progress_also_to_a_function_of_before(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install pyarrow")
+    study = {
+        "study": {"of": "wot_4hp22", "duration_s": 0.02}, "vary": {"model.components.car.m_kg": [1500.0, 1600.0]},
+        "metrics": {"v": {"signal": "car.v", "take": "last"}},
+    }  # fmt: skip
+    seen: list[tuple[int, int]] = []
+
+    @contextmanager
+    def progress(total: int) -> Iterator[Callable[[int, object], None]]:
+        yield lambda done, best: seen.append((total, done))
+
+    with pytest.warns(DeprecationWarning, match="progress"):
+        tl.sweep(study, out=tmp_path / "old", told=progress, jobs=1, html=False)
+    old, seen[:] = list(seen), []
+    tl.sweep(study, out=tmp_path / "new", progress=progress, jobs=1, html=False)
+    assert old[-1] == (2, 2) and seen[-1] == (2, 2)
 
 
 def test_a_recording_with_names_of_before_reports(tmp_path: Path) -> None:
