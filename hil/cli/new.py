@@ -1,5 +1,5 @@
-"""`torqueloop new`: commented starting files for a gearbox, a car, its control unit, its CAN database and its rig, and
-code for the messages of a control unit."""
+"""`torqueloop new`: commented starting files for a gearbox, a car, its vehicle, its control unit, its CAN database and
+its rig, and code for the messages of a control unit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torqueloop.hil.cli.common import command, out_console
 from torqueloop.hil.common.locate import locate
 
 new_app: typer.Typer = typer.Typer(
-    help="Write starting files: gearbox, car, tcu, rig, ecu.", no_args_is_help=True, add_completion=False
+    help="Write starting files: gearbox, car, vehicle, tcu, rig, ecu.", no_args_is_help=True, add_completion=False
 )
 
 
@@ -97,6 +97,44 @@ def car(
     target = out or Path(f"{name}.toml")
     path = _write(car_text(name, _named(target, gearbox), _named(target, drive), road), target, force)
     load(path)
+
+
+def _number(unit: str, text: str) -> typer.models.OptionInfo:
+    return typer.Option(metavar=unit, help=text)
+
+
+@new_app.command("vehicle")
+@command
+def vehicle(
+    name: Annotated[str, typer.Argument(help="Name of the vehicle.")],
+    mass: Annotated[float | None, _number("KG", "Mass with its load.")] = None,
+    cda: Annotated[float | None, _number("M2", "Drag coefficient times frontal area.")] = None,
+    rolling: Annotated[float | None, _number("X", "Rolling resistance divided by the normal force.")] = None,
+    tyre_radius: Annotated[float | None, _number("M", "Dynamic radius of the driven wheels.")] = None,
+    axle_ratio: Annotated[float | None, _number("X", "Ratio of the final drive.")] = None,
+    like: Annotated[
+        str, typer.Option(metavar="VEHICLE", help="Published car with all other numbers: file or bare name.")
+    ] = "bmw_545i_e60",
+    drive: Annotated[
+        str, typer.Option(help="Drive with engine, converter and shafts: file or bare name.")
+    ] = "drive_545i",
+    out: OutOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Write a vehicle file, and the drive with the same mass, from the numbers of a car. What is not given is that of a
+    published car, with its source."""
+    from torqueloop.hil.cli.file_check import check_file
+    from torqueloop.hil.new.vehicle_file import Car, drive_text, vehicle_text
+
+    target = out or Path(f"{name}.toml")
+    around = target.with_name(f"drive_{target.name}")
+    car = Car(mass, cda, rolling, tyre_radius, axle_ratio)
+    texts = vehicle_text(name, _named(target, like), car), drive_text(around.stem, drive, like, car, around.parent)
+    for text, path in zip(texts, (target, around), strict=True):
+        if error := check_file(_write(text, path, force)).error:
+            raise error
+    then = f"torqueloop new car GEARBOX --drive {around}; torqueloop new rig CAR --vehicle {target}"
+    out_console.print(f"put a gearbox in it: {then}", soft_wrap=True, highlight=False)
 
 
 @new_app.command("tcu")

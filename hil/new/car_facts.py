@@ -21,6 +21,7 @@ from torqueloop.core.components.laminar import Laminar
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
+from torqueloop.core.describe.find_file import named_file
 from torqueloop.hil.common.locate import installed
 
 #: columns of the curves a soft TCU reads -> key of [torque_model]
@@ -121,7 +122,7 @@ def _csv_files(path: Path) -> Iterator[Path]:
         yield from _csv_files(file if os.path.isfile(file) else installed_driveline(name))
     for table in data.get("tables", {}).values():
         if isinstance(table, dict) and isinstance(table.get("csv"), str):
-            yield (path.parent / table["csv"]).resolve()
+            yield named_file(path.parent, table["csv"], "engines", "converters").resolve()
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

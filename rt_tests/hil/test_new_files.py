@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,11 +17,14 @@ from torqueloop.core.components.shafts import Inertia
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import CompileError, ConfigError
 from torqueloop.hil import cli
+from torqueloop.hil.common.locate import locate
+from torqueloop.hil.new.car_facts import car_facts
 from torqueloop.hil.new.files import control_unit
 from torqueloop.hil.new.gearbox_file import Pack, gearbox_text, largest_torques, pack_for
 from torqueloop.hil.new.rig_file import rig_text
 from torqueloop.hil.new.sketch import load_sketch
 from torqueloop.hil.new.tcu_file import element_facts
+from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 SKETCHES = sorted(p.stem for p in (CONFIGS / "sketches").glob("*.toml"))
@@ -122,6 +126,33 @@ def test_from_tooth_numbers_to_a_rig_that_is_right(tmp_path: Path, monkeypatch: 
     assert status == 2 and "is there already" in text
     assert call("new", "tcu", "zf_8hp45", "--out", "eight.toml", "--database", "eight.dbc")[0] == 0
     assert call("check", "eight.toml", "eight.dbc")[0] == 0
+
+
+@pytest.mark.parametrize("like", ["bmw_545i_e60", "bmw_528i_hill"])
+def test_a_car_from_its_numbers_is_one_car_in_both_files(
+    like: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vehicle and drive have one mass; what is given is in the file it belongs to, the rest is that of a published
+    car."""
+    monkeypatch.chdir(tmp_path)
+    numbers = ("--tyre-radius", "0.35", "--axle-ratio", "4.1", "--cda", "1.1")
+    assert call("new", "vehicle", "van", "--mass", "2600", *numbers, "--like", like)[0] == 0
+    assert call("new", "vehicle", "plain", "--like", like)[0] == 0
+    published = load_vehicle_config(locate(like, "vehicles"))
+    for name, mass_kg in (("van", 2600.0), ("plain", published.body.mass_kg)):
+        assert call("new", "car", "zf_8hp45", "--drive", f"drive_{name}.toml", "--out", f"car_{name}.toml")[0] == 0
+        status, text = call("check", f"{name}.toml", f"drive_{name}.toml", f"car_{name}.toml")
+        assert status == 0, text
+        facts, vehicle = car_facts(f"car_{name}.toml"), load_vehicle_config(f"{name}.toml")
+        assert facts.mass_kg == vehicle.body.mass_kg == mass_kg and vehicle.name == name
+        assert vehicle.road == published.road and vehicle.body.rolling == published.body.rolling
+    van, vehicle = car_facts("car_van.toml"), load_vehicle_config("van.toml")
+    assert vehicle.body.cdA_m2 == 1.1 and vehicle.brakes.force_max_N == pytest.approx(2600 * 9.81, abs=10)
+    assert van.rpm_per_kmh == pytest.approx(4.1 / 0.35 / 3.6 * 30 / math.pi)
+    assert car_facts("car_plain.toml").rpm_per_kmh == pytest.approx(3.46 / 0.316 / 3.6 * 30 / math.pi)
+    status, text = call("new", "vehicle", "bad", "--tyre-radius", "0")
+    assert status == 2 and "drive_bad.toml: radius_m = 0.0 is out of range" in text
+    assert call("new", "vehicle", "van")[0] == 2, "a file that is there is left alone"
 
 
 def test_check_refuses_tooth_numbers_that_miss_the_published_ratio(tmp_path: Path) -> None:
