@@ -72,7 +72,7 @@ HIL_GROUPS: dict[str, set[str]] = {
         "views",
     },
     # writes files; what checks them is above it
-    "new": {"can", "common", "ecu"},
+    "new": {"can", "common", "ecu", "vehicle"},
     "runs": {"common", "ecu", "record", "report", "results", "rig/run", "rig/assemble", "views"},
     # a page in the browser
     "watch": {"can", "control", "link", "record", "views"},
