@@ -135,7 +135,9 @@ def _run(block: Block, before: list[str], folder: Path, env: dict[str, str], che
         command = ["bash", "-euo", "pipefail", "-c", block.text]
     else:
         # what came before on the page counts: names of earlier blocks are known
-        # in a folder of its own: earlier blocks leave the same files again
+        # in a folder of its own, because earlier blocks leave the same files again; modules that a command has
+        # written are beside it
+        env = {**env, "PYTHONPATH": os.pathsep.join(filter(None, (str(folder), env.get("PYTHONPATH"))))}
         folder = folder / f"python{len(before)}"
         folder.mkdir()
         script = folder / "page.py"

@@ -48,9 +48,10 @@ def test_the_manual_has_four_parts_that_the_first_page_lists_as_they_are() -> No
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     nav = {name: pages for part in yaml.safe_load(text)["nav"] for name, pages in part.items()}
     assert list(nav) == ["Start", "Guide", "Reference", "Theory and development"]
-    first = " ".join((manual.DOCS / "index.md").read_text(encoding="utf-8").partition("## All pages")[2].split())
-    parts = re.findall(r"\*\*([^*]+)\*\* \([^)]*\): (.*?)\.(?= \*\*|$)", first)
-    listed = {name: re.findall(r"\[([^]]+)\]\(([^)]+)\)", links) for name, links in parts}
+    parts = (manual.DOCS / "index.md").read_text(encoding="utf-8").partition("## All pages")[2].split("\n### ")[1:]
+    listed = {
+        part.partition("\n")[0]: re.findall(r"^- \[([^]]+)\]\(([^)]+)\): .+$", part, re.MULTILINE) for part in parts
+    }
     named = {
         name: [item for page in pages if isinstance(page, dict) for item in page.items()] for name, pages in nav.items()
     }
