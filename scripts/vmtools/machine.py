@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -71,7 +72,8 @@ def prepare(flavour: str) -> None:
 
 
 def run(command: Sequence[str], options: Options) -> Ended:
-    """Boot, run the command as root in the current directory, power off. Its output comes out on ours."""
+    """Boot, run the command as root in the current directory, power off. Its output comes out on ours. SIGTERM ends the
+    machine, and this process with status 143."""
     prepare(options.flavour)
     begun = time.monotonic()
     shares = list(dict.fromkeys(os.path.realpath(s) for s in options.shares))
@@ -87,9 +89,10 @@ def run(command: Sequence[str], options: Options) -> Ended:
             machine = subprocess.Popen(
                 qemu, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=outputs.ends, start_new_session=True
             )
-            outputs.follow()
             late = False
             try:
+                signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+                outputs.follow()
                 machine.wait(timeout=max(1.0, options.timeout_s - (time.monotonic() - begun)))
             except subprocess.TimeoutExpired:
                 late = True
