@@ -12,6 +12,8 @@ from pathlib import Path
 
 #: endings of files that are used by bare name
 SUFFIXES = (".toml", ".dbc", ".csv")
+#: folder -> other ones
+SUFFIXES_OF = {"examples/io": (".c",)}
 _ELSEWHERE: ContextVar[Path | None] = ContextVar("installed configurations", default=None)
 
 
@@ -24,8 +26,9 @@ def installed(folder: str) -> dict[str, Path]:
     """{name without suffix: path} of the installed files of one folder."""
     found: dict[str, Path] = {}
     elsewhere = _ELSEWHERE.get()
+    suffixes = SUFFIXES_OF.get(folder, SUFFIXES)
     for root in (package_root(), *([elsewhere] if elsewhere is not None else [])):
-        files = [p for p in (root / folder).glob("*") if p.suffix in SUFFIXES] if (root / folder).is_dir() else []
+        files = [p for p in (root / folder).glob("*") if p.suffix in suffixes] if (root / folder).is_dir() else []
         found |= {p.stem: p for p in sorted(files)}
     return found
 

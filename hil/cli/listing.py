@@ -36,8 +36,8 @@ def first_sentence(path: Path) -> str:
         for line in stream:
             if line.startswith('CM_ "'):
                 said = [line.removeprefix('CM_ "')]
-            elif line.startswith("#") and line.strip("# \n"):
-                said.append(line.strip("# \n"))
+            elif line.startswith(("#", "/*")) and line.strip("/*# \n"):
+                said.append(line.strip("/*# \n"))
                 continue
             if said:
                 break

@@ -28,6 +28,7 @@ FOLDERS = {
     "converters": "converter table",
     "engines": "engine map",
     "cycles": "cycle",
+    "examples/io": "driver of an I/O device",
 }
 __all__ = ["FOLDERS", "default_folder", "find", "installed", "locate"]
 

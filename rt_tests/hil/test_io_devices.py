@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ from rig_help import rig_file
 
 import torqueloop
 import torqueloop as tl
+from torqueloop.configs import installed
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.file_check import check_file
 from torqueloop.hil.ecu.compiled import INCLUDE
-from torqueloop.hil.io.library import STRUCTS, Channel, IoSetup
+from torqueloop.hil.io.library import STRUCTS, Channel, IoSetup, OpenDevice
+from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.rig.devices.device import RigPlan
 from torqueloop.hil.rig.devices.io import IoCards
 from torqueloop.hil.rig.resolve.plan import load_plan
@@ -93,7 +96,20 @@ def test_a_written_value_outside_the_range_is_held_to_it_and_counted(tmp_path: P
     assert result.stats.outputs_limited["io.card.speed"] > 400
 
 
+@pytest.mark.parametrize("driver", sorted(installed("examples/io")))
+def test_a_driver_of_the_package_is_used_by_name_and_refuses_the_virtual_clock(tmp_path: Path, driver: str) -> None:
+    path = card(tmp_path, library=Path(driver))
+    assert check_file(path).error is None
+    with pytest.raises(StartError, match="tl_io_open refuses: needs the real clock"):
+        run(path)
+    # an option that it does not have, as a session on the real clock would see it
+    planned = load_plan(path).device(IoCards).setups(tmp_path, simulated=False)["card"]
+    with pytest.raises(PeerError, match="unknown key speed; allowed: "):
+        OpenDevice(replace(planned, options={"speed": "1"}))
+
+
 MISTAKES = {
+    "a driver that is not installed": ('library = "', 'library = "gpoi" #', "no driver of an I/O device of this name"),
     "a file that is not there": ('library = "', 'library = "/no/such', "no such file"),
     "a range that does not rise": ('"s", high = 1000.0', '"s", high = 0.0', "high = 0.0 is not above low"),
     "a safe value outside": ("safe = 0.125", "safe = 11.0", "safe = 11.0 is outside the range"),

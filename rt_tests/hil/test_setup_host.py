@@ -245,7 +245,7 @@ def test_the_picture_of_the_page_is_that_of_its_rig_file(bench: Path) -> None:
 
 @pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler")
 def test_the_relay_closes_with_terminal_15_and_the_bus_is_silent_until_the_unit_is_to_wake(bench: Path) -> None:
-    text = bench.read_text().replace('"comedi.c"', f'"{CARD}"').replace('"my_generator.c"', f'"{CARD}"')
+    text = bench.read_text().replace('"comedi"', f'"{CARD}"').replace('"my_generator.c"', f'"{CARD}"')
     pins = "\n".join(f'[io.{name}.options]\nfile = "{bench.parent / name}"' for name in ("card", "generator"))
     silence = PAGE.read_text(encoding="utf-8").partition("[bus.powertrain.tx_offset_s]")[2].partition("```")[0]
     assert silence.count("= 3.0") == 3

@@ -4,11 +4,12 @@
  *     io_driver LIBRARY SCRIPT
  *
  *     key NAME VALUE                      a key of the driver
- *     in|out NAME PIN UNIT LOW HIGH SAFE  a channel; blanks in a pin are written _
+ *     in|out NAME PIN UNIT LOW HIGH SAFE  a channel; blanks in a pin are written +
  *     open                                tl_io_open; prints "open" or "refused: TEXT"
  *     write V1 V2 ...                     prints "wrote STATE"
  *     read                                prints "read STATE V1 V2 ..."
  *     sleep US
+ *     run COMMAND                         a shell command, which prints for itself
  *     time N                              N calls of tl_io_read and tl_io_write; prints p50 and the largest in ns
  *     priority P                          SCHED_FIFO, memory locked
  *     loop N                              N ticks of 1 ms on an absolute grid: read, output 0 = input 0, write; prints
@@ -125,7 +126,7 @@ int main(int argc, char **argv)
         } else if (sscanf(line, "%79s %79s %79s %79s %lf %lf %lf", word[0], word[1], word[2], word[3], &c.low, &c.high,
                           &c.safe) == 7) {
             for (char *p = word[2]; *p; p++)
-                *p = *p == '_' ? ' ' : *p;
+                *p = *p == '+' ? ' ' : *p;
             c.output = word[0][0] == 'o';
             c.name = strdup(word[1]);
             c.pin = strdup(word[2]);
@@ -152,7 +153,10 @@ int main(int argc, char **argv)
             printf("\n");
         } else if (strncmp(line, "sleep", 5) == 0)
             usleep(atoi(line + 5));
-        else if (sscanf(line, "priority %ld", &n) == 1) {
+        else if (strncmp(line, "run ", 4) == 0) {
+            if (system(line + 4) != 0)
+                printf("failed: %s", line + 4);
+        } else if (sscanf(line, "priority %ld", &n) == 1) {
             struct sched_param priority = {.sched_priority = (int)n};
             if (mlockall(MCL_CURRENT | MCL_FUTURE) || sched_setscheduler(0, SCHED_FIFO, &priority))
                 printf("no real-time rights\n");

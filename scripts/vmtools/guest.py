@@ -21,7 +21,7 @@ export PATH=/bin
 /bin/busybox --install -s /bin
 say() {{ echo "vm: $*" >/dev/console; }}
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
-for m in $(cat /modules/order); do insmod /modules/$m || say "module $m does not load"; done
+while read -r m; do insmod /modules/$m || say "module $m does not load"; done < /modules/order
 mkdir -p /ram /host /up /new
 mount -t 9p -o {_SHARE},ro,cache=loose host /host || {{ say "no share of the root"; poweroff -f; }}
 mount -t tmpfs -o mode=0755 up /up; mkdir -p /up/upper /up/work
@@ -87,8 +87,8 @@ def initramfs(
         Entry("vm/run", FILE | 0o755, run.encode()),
         Entry("vm/lower", FILE | 0o644, b"/ram" if sealed else b"/ram:/host"),
         Entry("vm/shares", FILE | 0o644, "".join(f"rw{i} {s}\n" for i, s in enumerate(shares)).encode()),
-        Entry("modules/order", FILE | 0o644, "".join(f"{m.name}\n" for m in kernel.modules).encode()),
-        *(Entry(f"modules/{m.name}", FILE | 0o644, m.read_bytes()) for m in kernel.modules),
+        Entry("modules/order", FILE | 0o644, "".join(f"{m.name} {p}\n" for m, p in kernel.modules).encode()),
+        *(Entry(f"modules/{m.name}", FILE | 0o644, m.read_bytes()) for m, _ in kernel.modules),
     ]
     return cpio(entries) + cpio(_in_memory(files))
 

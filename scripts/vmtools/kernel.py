@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vmtools.errors import Unavailable
-from vmtools.packages import apt, find
+from vmtools.packages import apt, find, need
 
 #: package whose dependency is the present kernel
 PACKAGES = {"rt": "linux-image-rt-amd64", "std": "linux-image-amd64"}
@@ -28,7 +28,14 @@ MODULES = (
     "sch_tbf",
     # an analogue card in software: its inputs read back its outputs
     "comedi_test",
+    # an SMBus with chips whose registers are memory; drivers of such chips: PCAL9555A (GPIO), PCA9685 (PWM), DS4424
+    # (DAC), MAX11603, AD7998 (ADC), NCT7904 (fan controller), LM75 (temperature)
+    "i2c_dev",
+    "i2c_stub chip_addr=0x20,0x40,0x10,0x33,0x21,0x2d,0x48",
+    *("gpio_pca953x", "pwm_pca9685", "ds4424", "max1363", "ad799x", "nct7904", "lm75"),
 )
+#: of these, what Debian does not build: folder of the source, which is one file
+BUILT = {"gpio_pca953x": "drivers/gpio", "pwm_pca9685": "drivers/pwm"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,8 @@ class Kernel:
     """An unpacked kernel image and the modules to load, in this order."""
 
     image: Path
-    modules: list[Path]
+    #: files with their parameters
+    modules: list[tuple[Path, str]]
     #: Debian package it comes from
     name: str
 
@@ -54,8 +62,9 @@ def kernel(flavour: str) -> Kernel:
     with _locked():
         if not (folder / "order").exists():
             _fetch(flavour, folder)
-    order = (folder / "order").read_text().split()
-    return Kernel(folder / "vmlinux", [folder / name for name in order], (folder / "name").read_text().strip())
+    order = [line.partition(" ") for line in (folder / "order").read_text().splitlines()]
+    modules = [(folder / name, parameters) for name, _, parameters in order]
+    return Kernel(folder / "vmlinux", modules, (folder / "name").read_text().strip())
 
 
 @contextmanager
@@ -81,26 +90,58 @@ def _fetch(flavour: str, folder: Path) -> None:
         raise Unavailable(f"apt knows no {PACKAGES[flavour]}")
     with tempfile.TemporaryDirectory(dir=cache()) as t:
         work = Path(t)
-        ok, words = apt("download", package, cwd=t)
-        if not ok and "404" in words:
-            # lists older than the archive
-            apt("update")
-            ok, words = apt("download", package, cwd=t)
-        deb = next(work.glob("*.deb"), None)
-        if not ok or deb is None:
-            raise Unavailable(f"apt-get download {package}: {words}")
-        subprocess.run(["dpkg-deb", "-x", str(deb), str(work / "x")], check=True)
+        subprocess.run(["dpkg-deb", "-x", str(_download(package, work)), str(work / "x")], check=True)
         new = work / "new"
         new.mkdir()
         packed = next((work / "x" / "boot").glob("vmlinuz-*"))
         (new / "vmlinux").write_bytes(_unpacked(packed.read_bytes()))
-        modules = _in_order(work / "x")
-        for module in modules:
+        _build(package, work)
+        order = _in_order(work / "x")
+        for module in order:
             shutil.copy(module, new)
         (new / "name").write_text(f"{package}\n")
-        (new / "order").write_text("".join(f"{m.name}\n" for m in modules))
+        (new / "order").write_text("".join(f"{m.name} {parameters}\n" for m, parameters in order.items()))
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
+
+
+def _download(package: str, folder: Path) -> Path:
+    """The file of a package. Unavailable if apt cannot give it."""
+    ok, words = apt("download", package, cwd=str(folder))
+    if not ok and "404" in words:
+        # lists older than the archive
+        apt("update")
+        ok, words = apt("download", package, cwd=str(folder))
+    deb = next(folder.glob(f"{package}_*.deb"), None)
+    if not ok or deb is None:
+        raise Unavailable(f"apt-get download {package}: {words}")
+    return deb
+
+
+def _build(package: str, work: Path) -> None:
+    """Compile the modules of BUILT from Debian's source of this kernel, and put them to its others."""
+    headers = package.replace("-image-", "-headers-")
+    need({"make": "make", "gcc": "gcc", "xz": "xz-utils"})
+    ok, words = apt("install", "-y", "--no-install-recommends", headers)
+    if not ok:
+        raise Unavailable(f"{headers}, which {', '.join(BUILT)} need: {words}")
+    version = re.search(r"\d+\.\d+", package)
+    assert version is not None
+    source = f"linux-source-{version[0]}"
+    files = {name: f"{source}/{folder}/{name.replace('_', '-')}.c" for name, folder in BUILT.items()}
+    unpack = 'dpkg-deb --fsys-tarfile "$1" | tar -xO "./usr/src/$2.tar.xz" | tar -xJ -C "$3" "${@:4}"'
+    words = [str(_download(source, work)), source, str(work), *files.values()]
+    subprocess.run(["bash", "-o", "pipefail", "-c", unpack, "unpack", *words], check=True)
+    (work / source / "Makefile").write_text("".join(f"obj-m += {Path(f).name[:-2]}.o\n" for f in files.values()))
+    for file in files.values():
+        shutil.copy(work / file, work / source)
+    command = ["make", "-s", "-C", f"/usr/src/{headers}", f"M={work / source}", "modules"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Unavailable(f"{', '.join(BUILT)} do not compile: {done.stderr.strip()[-300:]}")
+    kernel_folder = next((work / "x" / "lib" / "modules").iterdir()) / "kernel"
+    for module in (work / source).glob("*.ko"):
+        shutil.copy(module, kernel_folder)
 
 
 def _current(meta: str) -> str | None:
@@ -123,20 +164,21 @@ def _unpacked(image: bytes) -> bytes:
     return image
 
 
-def _in_order(root: Path) -> list[Path]:
-    """MODULES and what they depend on, each after its dependencies. Built-in ones have no file."""
+def _in_order(root: Path) -> dict[Path, str]:
+    """MODULES with parameters, and what they depend on, each after its dependencies. Built-in ones have no file."""
     by_name = {f.name.removesuffix(".ko").replace("-", "_"): f for f in root.glob("lib/modules/*/kernel/**/*.ko")}
-    order: list[Path] = []
+    order: dict[Path, str] = {}
 
-    def add(name: str) -> None:
+    def add(name: str, parameters: str = "") -> None:
         file = by_name.get(name.replace("-", "_"))
         if file is None or file in order:
             return
         depends = re.search(rb"\0depends=([^\0]*)\0", b"\0" + file.read_bytes())
         for other in filter(None, depends[1].decode().split(",") if depends else ()):
             add(other)
-        order.append(file)
+        order[file] = parameters
 
     for module in MODULES:
-        add(module)
+        name, _, parameters = module.partition(" ")
+        add(name, parameters)
     return order

@@ -79,7 +79,7 @@ def c_programs(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     inside, examples = ROOT / "rt_tests" / "vm", ROOT / "configs" / "examples"
     programs = [inside / f"{name}.c" for name in ("can_echo", "can_probe", "canopen_module", "io_driver")]
-    libraries = [examples / "io" / "comedi.c", examples / "io" / "canopen.c"]
+    libraries = [*(examples / "io").glob("*.c"), inside / "i2c_pins.c"]
     libraries.append(examples / "external" / "shift_controller_pins.c")
     headers = ROOT / "hil" / "ecu" / "include"
     for source in (*programs, *libraries):

@@ -13,9 +13,6 @@
 #include <math.h>
 #include <net/if.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -24,7 +21,7 @@
 #include <linux/can.h>
 #include <linux/can/raw.h>
 
-#include "torqueloop_io.h"
+#include "driver.h"
 
 #define RIG 127u /* node of the rig */
 #define N_PDO 4  /* 0: digital, 1 to 3: four analogue values each */
@@ -39,8 +36,6 @@ typedef struct module {
     line *lines;
     uint8_t in[N_PDO][8], out[N_PDO][8];
 } module;
-
-uint32_t tl_io_abi(void) { return TORQUELOOP_IO_ABI; }
 
 static long now_ns(void)
 {
@@ -125,20 +120,14 @@ static const char *connect_lines(module *m, const tl_io_setup *setup)
 
 void *tl_io_open(const tl_io_setup *setup, char *error, uint32_t error_size)
 {
-    module *m = calloc(1, sizeof *m);
-    const char *interface = "can0", *wrong = setup->simulated ? "needs the real clock" : NULL;
+    module *m = opens(setup, " interface node heartbeat_ms ", error, error_size) ? calloc(1, sizeof *m) : NULL;
+    const char *interface = option(setup, "interface", "can0"), *wrong = NULL;
     struct sockaddr_can address = {.can_family = AF_CAN};
-    m->node = 1, m->ms = 20, m->n = setup->n_channels, m->n_in = setup->n_inputs;
+    if (m == NULL)
+        return NULL;
+    m->node = (unsigned)atof(option(setup, "node", "1")), m->ms = (unsigned)atof(option(setup, "heartbeat_ms", "20"));
+    m->n = setup->n_channels, m->n_in = setup->n_inputs;
     m->lines = calloc(m->n, sizeof *m->lines);
-    for (uint32_t k = 0; k < setup->n_keys; k++)
-        if (!strcmp(setup->keys[k], "interface"))
-            interface = setup->values[k];
-        else if (!strcmp(setup->keys[k], "node"))
-            m->node = (unsigned)atof(setup->values[k]);
-        else if (!strcmp(setup->keys[k], "heartbeat_ms"))
-            m->ms = (unsigned)atof(setup->values[k]);
-        else
-            wrong = setup->keys[k];
     address.can_ifindex = (int)if_nametoindex(interface);
     m->fd = socket(AF_CAN, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, CAN_RAW);
     if (!wrong && (!address.can_ifindex || m->fd < 0 || bind(m->fd, (struct sockaddr *)&address, sizeof address)))

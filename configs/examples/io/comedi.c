@@ -1,7 +1,7 @@
 /* Analogue and digital cards of Linux' comedi behind torqueloop_io.h (docs/io.md).
  *
  *     [io.card]
- *     library = "comedi.c"
+ *     library = "comedi"
  *     options = { device = "/dev/comedi0" }
  *     [io.card.inputs]
  *     pressure = { pin = "0:3", unit = "V", high = 10.0 }       subdevice 0, channel 3, range 0
@@ -13,16 +13,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <linux/comedi.h>
 
-#include "torqueloop_io.h"
+#include "driver.h"
 
 #define MOST 256 /* channels; subdevices; ranges of a subdevice */
 
@@ -39,8 +35,6 @@ typedef struct card {
     struct comedi_insn insn[MOST];
     struct comedi_subdinfo subdevice[MOST];
 } card;
-
-uint32_t tl_io_abi(void) { return TORQUELOOP_IO_ABI; }
 
 /* One channel as the rig file names it; a text that says why not, NULL: none. */
 static const char *prepare(card *c, unsigned k, const tl_io_channel *channel, unsigned n_subdevices)
@@ -90,18 +84,13 @@ static const char *prepare(card *c, unsigned k, const tl_io_channel *channel, un
 
 void *tl_io_open(const tl_io_setup *setup, char *error, uint32_t error_size)
 {
-    const char *device = "/dev/comedi0", *wrong = NULL;
+    const char *device = option(setup, "device", "/dev/comedi0"), *wrong = NULL;
     struct comedi_devinfo info;
     card *c;
-    for (uint32_t k = 0; k < setup->n_keys; k++) {
-        if (strcmp(setup->keys[k], "device") != 0) {
-            snprintf(error, error_size, "unknown key %s; allowed: device", setup->keys[k]);
-            return NULL;
-        }
-        device = setup->values[k];
-    }
-    if (setup->simulated || setup->n_channels > MOST || (c = calloc(1, sizeof *c)) == NULL) {
-        snprintf(error, error_size, "needs the real clock, and at most %d channels", MOST);
+    if (!opens(setup, " device ", error, error_size))
+        return NULL;
+    if (setup->n_channels > MOST || (c = calloc(1, sizeof *c)) == NULL) {
+        snprintf(error, error_size, "more than %d channels", MOST);
         return NULL;
     }
     c->n_in = setup->n_inputs;
@@ -116,7 +105,7 @@ void *tl_io_open(const tl_io_setup *setup, char *error, uint32_t error_size)
             k++;
         if (wrong == NULL)
             return c;
-        snprintf(error, error_size, "channel %s, pin %s: %s", setup->channels[k].name, setup->channels[k].pin, wrong);
+        refuse(&setup->channels[k], wrong, error, error_size);
     }
     tl_io_close(c);
     return NULL;

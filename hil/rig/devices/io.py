@@ -20,6 +20,8 @@ from torqueloop.hil.rig.devices.signals import si_unit
 from torqueloop.hil.rig.schema.participants import relative
 from torqueloop.hil.rig.schema.rig_file import PEER_NAME
 
+#: folder of the drivers that come with the package
+DRIVERS = "examples/io"
 #: a value that leaves its range by less than this share of it has only been rounded
 ROUNDING = 1e-9
 
@@ -84,8 +86,8 @@ class IoOutput(IoChannel):
 class Io(ConfigTable):
     """[io.NAME]: an I/O device behind the C interface torqueloop_io.h."""
 
-    #: Shared library of the driver, or its C source.
-    library: Annotated[str, InFile("")]
+    #: Shared library of the driver, or its C source, relative to the rig file, or the bare name of an installed driver.
+    library: Annotated[str, InFile(DRIVERS)]
     #: Name -> channel that the device reads.
     inputs: dict[str, IoInput] = {}
     #: Name -> channel that the device writes.
@@ -215,9 +217,10 @@ class IoCards(Device[IoTables]):
     def library(self, name: str, folder: Path | None = None) -> Path:
         """The shared library of a device; a C source is compiled into `folder` (None: into one of this process)."""
         where: dict[str, Any] = {"file": self.file, "table": f"io.{name}", "key": "library"}
-        path = relative(self.file, self.given.io[name].library)
-        if not path.is_file():
-            raise ConfigError("{key} = {value}: no such file", **where, value=str(path))
+        try:
+            path = relative(self.file, self.given.io[name].library, DRIVERS)
+        except ConfigError as error:
+            raise error.located(**where) from None
         return path if path.suffix not in SOURCES else compiled(path, (folder or Path()) / f"io_{name}.so", where)
 
     def setups(self, folder: Path, simulated: bool) -> dict[str, IoSetup]:
