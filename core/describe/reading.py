@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from torqueloop.core.describe.errors import ConfigError, RangeError
 
 #: longest TOML file: 20 times the longest of ours; its reader takes a second for this much [bytes]
 TOML_BYTES = 1 << 20
+#: TOML text up to this length stays in memory with its content; the longest of ours has 20 kB [characters]
+KEPT_CHARACTERS = 1 << 16
 #: longest table: 100 000 rows of three numbers [bytes]
 CSV_BYTES = 4 << 20
 #: longest CAN database; those of whole cars have 10 MB [bytes]
@@ -139,16 +142,30 @@ def read_whole(path: Path | str, parse_float: Callable[[str], Any] = float) -> d
 
 
 def parse_toml(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """TOML text as nested dicts; ConfigError where it is none."""
-    _check_keys(text)
+    """TOML text as nested dicts, which belong to the caller; ConfigError where it is none."""
     try:
-        return tomllib.loads(text, parse_float=parse_float)
+        read = _parsed if len(text) <= KEPT_CHARACTERS else _parsed.__wrapped__
+        return {key: _copied(value) for key, value in read(text, parse_float).items()}
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"not TOML: {error}") from None
     except RecursionError:
         raise ConfigError("nested too deeply", allowed=f"at most {NESTING} levels") from None
     except (ValueError, ArithmeticError) as error:  # a number of 5000 digits
         raise ConfigError(f"not TOML: {error}") from None
+
+
+@lru_cache(maxsize=128)
+def _parsed(text: str, parse_float: Callable[[str], Any]) -> dict[str, Any]:
+    """TOML text as nested dicts; a run reads most of its files more than once."""
+    _check_keys(text)
+    return tomllib.loads(text, parse_float=parse_float)
+
+
+def _copied(value: Any) -> Any:
+    """Tables and lists are new ones; what they hold cannot change."""
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 #: strings, which may be parts of a key; names joined by dots

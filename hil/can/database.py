@@ -171,11 +171,11 @@ class CanCodec:
             problem = f"message {message} is received by {self.database.node}, not sent"
             raise ConfigError(problem, file=str(self.database.path))
         known = self._slots[message]
+        selectors = [selector for selector, _ in spec.pages[0]] if spec.pages else ()
         for name, value in values.items():
-            if name not in known:
+            if (info := known.get(name)) is None:
                 raise no_such(f"signal of message {message}", name, known, self.database.path)
-            info = known[name]
-            if spec.pages and any(name == selector for selector, _ in spec.pages[0]):
+            if name in selectors:
                 problem = f"message {message} goes through its pages by itself"
                 allowed = f'needed=["{message}.{name}"]: the multiplexer is a signal then'
                 raise ConfigError(problem, file=str(self.database.path), key=name, value=value, allowed=allowed)

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ from torqueloop.hil.can.units import SiUnit, known_units, si_unit, to_si
 TIMEOUT_CYCLES = 10
 #: endings of CAN databases, and formats of cantools
 FORMATS = ("dbc", "arxml", "kcd", "sym")
+#: a database of up to this length stays in memory; the longest of ours has 20 kB [characters]
+KEPT_CHARACTERS = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ def read_database(path: Path, strict: bool = False) -> Any:
     text = data.decode("cp1252" if form in ("dbc", "sym") else "utf-8", errors="replace")
     try:
         # not strict: databases of real cars often have a fault in a message we do not use; ours are checked below
-        database = cantools.database.load_string(text, form if form in FORMATS else None, strict=strict)
+        read = _parsed if len(text) <= KEPT_CHARACTERS else _parsed.__wrapped__
+        database = read(text, form if form in FORMATS else None, strict)
     except Exception as error:  # cantools raises many kinds for broken files
         if (doubled := doubled_id(text) if form == "dbc" else None) is not None:
             raise ConfigError(doubled, file=str(path)) from None
@@ -111,6 +114,12 @@ def read_database(path: Path, strict: bool = False) -> Any:
     if not isinstance(database, cantools.database.can.Database):
         raise ConfigError("this is a diagnostics database, not one of CAN messages", file=str(path))
     return database
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str, form: str | None, strict: bool) -> Any:
+    """A database as cantools has it, which nobody changes: rig, control unit and checks of a run read the same."""
+    return cantools.database.load_string(text, form, strict=strict)
 
 
 def doubled_id(text: str) -> str | None:

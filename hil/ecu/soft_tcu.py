@@ -123,6 +123,7 @@ class SoftTcu:
         self.period_s: float = config.timing.period_s
         self._messages = {bus_id(m): m.name for m in self.database.rx_messages}
         self._sent = sent_messages(database, config.elements)
+        self._takes_limit = TAU_LIMIT in {s.full_name for s in database.signals}
         self._levers = self.database.signal(f"{DRIVER}.lever")
         self._last_good: dict[str, float] = {}
         self._good_since: float | None = None
@@ -285,7 +286,7 @@ class SoftTcu:
     def _request(self) -> dict[str, float | str]:
         """The torque request, where the calibration has one and the database a place for it."""
         request = self.transmission.request
-        if self.config.torque_reduction is None or TAU_LIMIT not in {s.full_name for s in self.database.signals}:
+        if self.config.torque_reduction is None or not self._takes_limit:
             return {}
         return {"tau_limit": request.limit, "tau_limit_active": float(request.active)} if request.active else {
             "tau_limit_active": 0.0

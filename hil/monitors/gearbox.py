@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -37,23 +38,36 @@ def gearbox_facts(driveline: Driveline, car: str = "car") -> GearboxFacts:
     names = _elements(train, driveline)
     if not names or len(names) > ELEMENTS_MAX:
         return GearboxFacts()
-    gears = [GearFacts(name, number_of(name) or (-1 if name.startswith("R") else 0), float(gear.ratio),
-                       [e for e in gear.engaged if e in names], _torques(train, name, gear.engaged, names))
-             for name, gear in driveline.gears.items() if gear.ratio is not None]  # fmt: skip
-    one_way = {e.name for e in train.elements if e.one_way}
-    sets = [_closed_as(train, names, one_way, gears, mask) for mask in range(1 << len(names))]
+    given = [(name, gear.ratio, gear.engaged) for name, gear in driveline.gears.items()]
+    table = tuple((name, float(ratio), tuple(engaged)) for name, ratio, engaged in given if ratio is not None)
+    gears, sets = _gears_and_sets(train, tuple(names), table)
     engine = next((c for c in driveline.components.values() if c.kind == "Engine"), None)
     mass = getattr(driveline.components.get(car), "m", 0.0)
     return GearboxFacts(
         Path(driveline.origin.get(names[0]) or driveline.name).stem,
         [_element(driveline, name) for name in names],
-        gears,
+        list(gears),
         [closed_as for closed_as, _ in sets],
         [overruns for _, overruns in sets],
         float(mass or 0.0),
         float(getattr(engine, "w_idle", 0.0) or 0.0),
         _engine_max(driveline, engine),
     )
+
+
+@lru_cache(maxsize=32)
+def _gears_and_sets(
+    train: GearTrain, names: tuple[str, ...], table: tuple[tuple[str, float, tuple[str, ...]], ...]
+) -> tuple[tuple[GearFacts, ...], tuple[tuple[int, bool], ...]]:
+    """The gears, and what each set of closed elements is: exact statics of every gear, one singular value
+    decomposition for each set. Plan and report of a run ask for the same, and so do all runs of a gearbox."""
+    gears = tuple(
+        GearFacts(name, number_of(name) or (-1 if name.startswith("R") else 0), ratio,
+                  [e for e in engaged if e in names], _torques(train, name, engaged, names))
+        for name, ratio, engaged in table
+    )  # fmt: skip
+    one_way = {e.name for e in train.elements if e.one_way}
+    return gears, tuple(_closed_as(train, names, one_way, gears, mask) for mask in range(1 << len(names)))
 
 
 def _elements(train: GearTrain, driveline: Driveline) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -29,6 +30,8 @@ VERSION = 3
 RUN_FILE = "run.json"
 
 Kind = TypeVar("Kind")
+#: what JSON has as it is
+_SIMPLE = frozenset({str, bool, int, type(None)})
 
 
 class ResultError(TorqueloopError):
@@ -65,18 +68,28 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
-        return value if np.isfinite(value) else str(value)
+        return value if math.isfinite(value) else str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return [plain(v) for v in value]
+        return list(value) if _SIMPLE.issuperset(map(type, value)) else [plain(v) for v in value]
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, np.generic):
         return plain(value.item())
     return str(value)
+
+
+def _lines(value: Any, levels: int, margin: str = "") -> str:
+    """JSON with a line for each key of the outer tables. A table below them has one line: its text comes from the
+    encoder in C, which indents nothing and is 20 times as fast as the one that does."""
+    if not levels or not isinstance(value, dict) or not value:
+        return json.dumps(value, allow_nan=False)
+    inner = margin + " "
+    items = (f"{inner}{json.dumps(key)}: {_lines(item, levels - 1, inner)}" for key, item in value.items())
+    return "{\n" + ",\n".join(items) + f"\n{margin}}}"
 
 
 def write_json_atomic(path: Path | str, value: Any) -> None:
@@ -85,7 +98,7 @@ def write_json_atomic(path: Path | str, value: Any) -> None:
     temporary = path.with_name(path.name + ".new")
     try:
         with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(plain(value), file, indent=1, allow_nan=False)
+            file.write(_lines(plain(value), 3))
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -9,6 +9,7 @@ import pytest
 from pydantic import Field
 
 from torqueloop.core.describe.errors import ConfigError, MissingValueError, RangeError, UnknownKeyError
+from torqueloop.core.describe.reading import parse_toml
 from torqueloop.hil.common.config_file import ConfigTable, Curve, validate
 from torqueloop.hil.common.config_layers import blamed_on, load_config, read_layers
 
@@ -168,3 +169,11 @@ def test_what_replaces_a_table_or_is_replaced_by_one_stands_in_the_file_that_ext
     wanted = {("a",): "top", ("a", "d"): "top", ("a", "x"): "top", ("b",): "top", ("b", "c"): "top", ("seats",): "base",
               ("d", "e"): "base", ("d", "f"): "top", ("d", "x"): "top"}  # fmt: skip
     assert {place: Path(read.file_of(place)).stem for place in wanted} == wanted
+
+
+def test_what_one_reader_changes_is_not_there_for_the_next() -> None:
+    text = "list = [1, [2]]\n[table]\nkey = 1\n"
+    first = parse_toml(text)
+    first["list"][1].append(3)
+    first["table"]["key"] = first["other"] = 2
+    assert parse_toml(text) == {"list": [1, [2]], "table": {"key": 1}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,14 +123,12 @@ def inputs(order: int, geared: bool = False) -> dict[str, Any]:
 
 @pytest.mark.proof
 @pytest.mark.parametrize(("order", "geared"), [(2, False), (4, False), (4, True)])
-def test_a_precompiled_step_of_every_group_has_the_bits_of_the_generic_one(
-    order: int, geared: bool, tmp_path: Path
-) -> None:
+def test_a_precompiled_step_of_every_group_has_the_bits_of_the_generic_one(order: int, geared: bool) -> None:
     arrays = compile_driveline(everything(order, geared)).arrays
     missing = {r.kind for r in records.RECORDS if not len(arrays.elements[r.kind])}
     left = {"ls", "jo", "ps", "wr"} if geared else {"vg"} if order == 4 else set()
     assert missing <= IN_CARS | left, missing
-    name = built(everything(order, geared), f"everything_{order}{'_geared' if geared else ''}", tmp_path)
+    name = built(everything(order, geared))
     runs = [Simulation(everything(order, geared), h=1e-3, kernel=kernel) for kernel in ("generic", name)]
     for simulation in runs:
         for key, signal in inputs(order, geared).items():

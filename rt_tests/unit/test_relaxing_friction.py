@@ -6,7 +6,6 @@ Reference: finer steps, and a small inertia in place of none.
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,8 +51,8 @@ def test_friction_beside_it_makes_no_energy_however_stiff(
 
 @pytest.mark.proof
 @orders
-def test_a_precompiled_step_has_the_bits_of_the_generic_one(order: int, tmp_path: Path) -> None:
-    same_bits(clutched, order, PRESSED, "relaxing", tmp_path, 600)
+def test_a_precompiled_step_has_the_bits_of_the_generic_one(order: int) -> None:
+    same_bits(clutched, order, PRESSED, 600)
 
 
 @orders

@@ -29,6 +29,7 @@ from torqueloop.hil.results.files import (
     adapter,
     plain,
     read_run_info,
+    write_json_atomic,
     write_run_info,
 )
 from torqueloop.hil.results.links import (
@@ -310,3 +311,13 @@ def test_a_run_without_signals_does_not_pass(run_dir: Path) -> None:
         file.unlink()
     report = analyse(run_dir)
     assert not report.passed and [c.name for c in report.checks if not c.passed and c.counts] == ["signals recorded"]
+
+
+def test_each_key_of_the_outer_tables_has_a_line_and_all_values_come_back(tmp_path: Path) -> None:
+    value = {"a": {"b": {"c": {"d": [1, 2.5, None, True]}, "\u00e9": "\udcff"}, "empty": {}}, "nan": float("nan")}
+    write_json_atomic(tmp_path / "x.json", value)
+    text = (tmp_path / "x.json").read_text(encoding="utf-8")
+    assert json.loads(text) == {**value, "nan": "nan"}
+    assert [line.split(":")[0].strip() for line in text.splitlines()] == [
+        "{", '"a"', '"b"', '"c"', '"\\u00e9"', "},", '"empty"', "},", '"nan"', "}",
+    ]  # fmt: skip

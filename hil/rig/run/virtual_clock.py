@@ -58,7 +58,7 @@ def run_virtual_clock(
         shown = stack.enter_context(Progress(progress, plan, run.parts, n_ticks))
         stack.enter_context(run.recorder)
         stack.enter_context(run.setup)
-        run.took(rtenv.denormals(), rtenv.freeze_gc())
+        run.took(rtenv.denormals(), rtenv.freeze_gc(collect=False))
         run.folder.write(state="running", realtime=run.realtime())
         next_stats = time.monotonic() + STATS_S
         rings = [run.parts.samples]
