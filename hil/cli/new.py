@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -99,7 +99,7 @@ def car(
     load(path)
 
 
-def _number(unit: str, text: str) -> typer.models.OptionInfo:
+def _number(unit: str, text: str) -> Any:
     return typer.Option(metavar=unit, help=text)
 
 
