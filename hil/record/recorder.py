@@ -181,6 +181,7 @@ class Recorder:
         self._asked: list[tuple[threading.Event, Callable[[], None] | None]] = []
         self._asking = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._died = False
         self._started = False
         #: pause between two looks into the rings [s]
         self.drain_s: float = DRAIN_S
@@ -217,19 +218,27 @@ class Recorder:
         self._thread.start()
 
     def _run(self) -> None:
-        while not self._stop.is_set():
-            self._wake.wait(self.drain_s)
-            self._wake.clear()
-            with self._asking:
-                asked, self._asked = self._asked, []
-            self.poll()
-            if asked:
-                for stream in self._streams:
-                    stream.flush()
-            for done, job in asked:
-                if job is not None:
-                    job()
-                done.set()
+        try:
+            while not self._stop.is_set():
+                self._wake.wait(self.drain_s)
+                self._wake.clear()
+                self._serve()
+        except BaseException:
+            self._died = True
+            raise
+
+    def _serve(self) -> None:
+        """Look into the rings, and do what was asked for meanwhile."""
+        with self._asking:
+            asked, self._asked = self._asked, []
+        self.poll()
+        if asked:
+            for stream in self._streams:
+                stream.flush()
+        for done, job in asked:
+            if job is not None:
+                job()
+            done.set()
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Have everything that is in the rings now written; False: not within this time. From any other thread."""
@@ -315,8 +324,8 @@ class Recorder:
         return found
 
     def alive(self) -> bool:
-        """False when the thread was started and has died."""
-        return self._thread is None or self._thread.is_alive()
+        """False when the thread was started and has died, also after `close`."""
+        return not self._died
 
     def __enter__(self) -> Recorder:
         self.start()
