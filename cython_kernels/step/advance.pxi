@@ -306,13 +306,18 @@ cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress*
                 s.fraction[0] = 0.0
 
 
-cdef int busy_step(const tl_model* m, tl_state* s, double dt) noexcept nogil:
-    """The step in which something happens, or may. 0, or 1 when the state is not finite any more."""
+cdef int busy_step(const tl_model* m, tl_state* s, double dt, int32_t tried) noexcept nogil:
+    """The step in which something happens, or may; tried: its first trial has been made (quiet.pxi). 0, or 1 when the state is not
+    finite any more."""
     cdef double x, y, left
     cdef tl_progress k
     begin_progress(m, s, &k, dt)
     while True:
-        make_trial(m, s, &k)
+        if tried:
+            complete_trial(m, s)
+        else:
+            make_trial(m, s, &k)
+        tried = 0
         if TL_NJO(m) > 0 and joints_refuse(m, s, &k):
             continue
         if not is_finite(m, s.end.u):
@@ -346,6 +351,7 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
 
     Returns 0, 1 when the state is not finite any more, 2 when scratch memory has run out. Real-time: yes; work is bounded by MAX_SPLITS.
     """
+    cdef int32_t tried = 0, moved = 0, hold = 0
     if s.step_no[0] % RIGID_EVERY == 0:
         turn_back(m, s)
     s.theta = 0.0
@@ -357,12 +363,14 @@ cdef int advance(const tl_model* m, tl_state* s, double dt) noexcept nogil:
     if start_of_step(m, s, 1.0 if dt == m.h else dt / m.h):
         s.status = 1
         return 1
-    if s.quiet and (TL_NACT(m) == 0 or (s.held and s.next_switch >= 1.0)) and dt == m.h and quiet_step(m, s):
-        return 0
+    if s.quiet and (TL_NACT(m) == 0 or (s.held and s.next_switch >= 1.0)) and dt == m.h:
+        tried = make_quiet_trial(m, s, &moved, &hold)
+        if tried and take_quiet_trial(m, s, moved, hold):
+            return 0
     s.quiet = 0
     if dt == 0.0:
         return 0
-    if busy_step(m, s, dt):
+    if busy_step(m, s, dt, tried):
         return s.status
     if s.arena.most > s.arena.size:
         s.status = 2                         # what was taken beyond it was the memory of others: nothing of this step holds

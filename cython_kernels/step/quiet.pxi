@@ -1,6 +1,6 @@
-# The quiet step: inputs are held (or there are no actuators), no mode has changed and none does. It is the trial and its acceptance without what could
-# not have changed, in the same order of operations: the same bits as the general path, which begins anew where this one
-# finds that something happens.
+# The quiet step: inputs are held (or there are no actuators), no mode has changed and none does. It is the trial and its acceptance
+# without what could not have changed, in the same order of operations: the same bits as the general path, which goes on from this
+# trial where something happens in it.
 #
 # What is left out: capacities of elements that do not slip while their pressure does not move (all instants hold them
 # already), pressures that have arrived at their commands, torque rows of elements that do not stick.
@@ -160,6 +160,7 @@ cdef inline int32_t quiet_motion(const tl_model* m, tl_state* s, int32_t uneven,
     if four:
         still_stick(s, s.em, v + 2 * n)
         hold = still_stick(s, e, v + 2 * n + s.lists.n_sticking)
+        memcpy(s.taken, e.u, n * sizeof(double))
         take4(m, s, h, v)
         finish4(m, s, h)
         return hold
@@ -211,10 +212,10 @@ cdef inline int32_t stays_quiet(const tl_model* m, tl_state* s, int32_t moved) n
     return not (bad or pieces_change(m, s))
 
 
-cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
-    """The step from the present state with its inputs taken over: 1 when nothing happens in it and it is done. Else the present
-    state and the balance are as before."""
-    cdef int32_t i, moved, hold, listed = s.quiet == 1
+cdef inline int32_t make_quiet_trial(const tl_model* m, tl_state* s, int32_t* moved, int32_t* hold) noexcept nogil:
+    """The trial of a step from the present state, with its inputs taken over, in which nothing may happen: whether a pressure moves in
+    it, and whether all that stick still do. 0: no trial was made, since the general path has more to do."""
+    cdef int32_t listed = s.quiet == 1
     if not s.hist[0] or (s.held and s.quiet == FOLLOWING) or (m.order == 4 and s.hist[0] == HISTORY_JUMPED):
         return 0
     if listed:
@@ -232,20 +233,33 @@ cdef inline int32_t quiet_step(const tl_model* m, tl_state* s) noexcept nogil:
     s.stiff = 0
     s.n_eased = 0
     s.unsolved = 0
-    moved = s.lists.moving
-    if moved:
+    moved[0] = s.lists.moving
+    if moved[0]:
         move_pressures(m, s, listed)
     if m.order == 4:
         if not s.look.known:
             hold_look_ups(m, s)
         s.hint = s.look.held
-        hold = quiet_trial(m, s, 1)
+        hold[0] = quiet_trial(m, s, 1)
         s.hint = s.look.free
     else:
-        hold = quiet_trial(m, s, 0)
+        hold[0] = quiet_trial(m, s, 0)
+    return 1
+
+
+cdef inline int32_t take_quiet_trial(const tl_model* m, tl_state* s, int32_t moved, int32_t hold) noexcept nogil:
+    """1 when nothing happens in that trial, and the step is done. Else the present state and the balance are as before."""
     if s.n_eased > 0 or s.unsolved or not hold or not stays_quiet(m, s, moved) or balance_trial(m, s, 1.0, m.order == 4):
         return 0
     s.hist[0] = HISTORY_HOLDS
     take_whole(m, s, m.order == 4)
     s.step_no[0] += 1
     return 1
+
+
+cdef inline void complete_trial(const tl_model* m, tl_state* s) noexcept nogil:
+    """What the general path asks for besides, of a quiet trial in which something happens."""
+    gather(m, s.now.a, s.wa)
+    s.look.known = 0                             # of the end of the trial it is not
+    if s.n_eased > 0 and not s.four:
+        settle_eased(m, s)
