@@ -159,6 +159,7 @@ cdef class KernelState:
         cdef int64_t n = m.n, nf = m.nf, i, block = (2 if m.order == 4 else 1) * m.nls
         cdef int64_t two = m.nlin + m.ncon > 0, four = m.order == 4, own = m.ncon > 0, formed = n <= TL_FORMED
         cdef int64_t torque = n * (lanes(n + nf) if formed else nf)
+        cdef int64_t seen = min(n, m.nlin + m.ncon + m.nrx)
         cdef int64_t torques = four and formed and m.nls + m.ncon + m.nd + m.nvg == 0
         cdef int64_t fast = fast_modes(self.model.arrays, m.stiff_cut) * TL_FAST_SIZE(n, nf)
         s.build.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
@@ -178,7 +179,8 @@ cdef class KernelState:
             q.T0 = _take(&cur, torque) if formed and two else q.T
             q.Pr = _take(&cur, n * n) if two else q.P
             q.Tr = _take(&cur, torque) if formed and two else q.T
-            q.Z = _take(&cur, n * min(n, m.nlin + m.ncon + m.nrx))
+            q.Z = _take(&cur, n * seen)
+            q.seen = _take(&cur, 3 * seen * (seen + nf))
             q.P4 = _take(&cur, 4 * n * n) if four else NULL
             q.T4 = _take(&cur, 4 * n * nf) if torques else NULL
             q.Tn = _take(&cur, n * nf)

@@ -9,14 +9,15 @@
 #   P = Z_r (Z_r^T M Z_r)^-1 Z_r^T  +  Z_e (Z_e^T S Z_e)^-1 Z_e^T
 #
 # and the motion of a driveline as a whole is exact however stiff its springs are (in the sum S = M + h^2/4 K the
-# inertia would be lost in the rounding of K). Every row knows the range of its entries that are not zero.
+# inertia would be lost in the rounding of K). Every row knows the range of its entries that are not zero. What depends on the length
+# of a trial, and on how many stages it has, are small matrices on Z_e alone: of them the pattern keeps the parts of M, D and K.
 #
 # Needs: pattern_extras.pxi, chol and lu_solve of locks.pyx, vectors.pxd.
 
 cdef int64_t build_scratch(int64_t n, int64_t nf) noexcept nogil:
     """Doubles of scratch that building a pattern takes at most: basis, rows of what sticks, `split` or add_part behind them; or
-    build4."""
-    cdef int64_t basis = 3 * n * n + (nf + 1) * n + 3 * n + nf, four = 8 * n * n + 4 * n * nf + n
+    add_seen."""
+    cdef int64_t basis = 3 * n * n + (nf + 1) * n + 3 * n + nf, four = 8 * n * n + 4 * n * nf
     return basis if basis > four else four
 
 
@@ -345,9 +346,17 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     if e > 0:
         apart(m, &b, e, r, q.Pr, work)
         memcpy(q.Z, b.Q + k * n, e * n * sizeof(double))
+        for i in range(3):
+            project(m, s, q, list_, i, s.build.work)
     if q.P0 != q.P:
-        add_seen(m, s, q, list_, relaxed, m.M, q.P0, q.T0)
-    build_length(m, s, q, list_, h)
+        add_seen(m, s, q, list_, relaxed, 0, 0.0, q.P0, q.T0 if n <= TL_FORMED else NULL)
+    if m.ncon > 0:
+        form_matrix(m, s, 1, h, <double*>q.S)
+        if m.order == 4:
+            form_matrix(m, s, 2, h, <double*>q.A4)
+    build_length(m, s, q, list_, 1, h)
+    if m.order == 4:
+        build_length(m, s, q, list_, 2, h)
     if n > TL_FORMED:
         q.narrow0 = find_ranges(n, q.P0, q.range + 2 * n)
     for i in range(m.nls):
@@ -360,73 +369,109 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     q.valid = 1
 
 
-cdef void add_seen(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, int32_t first, const double* S, double* P,
-                   double* T) noexcept nogil:
-    """P and, where it is formed, T of the pattern: what no compliance acts on, and with the matrix S the rest, its rows from `first` on."""
-    cdef int32_t i, n = m.n
-    cdef int32_t* lo = s.build.ranges
-    if P != q.Pr:
-        memcpy(P, q.Pr, n * n * sizeof(double))
-        if n <= TL_FORMED:
-            memcpy(T, q.Tr, n * lanes(n + m.nf) * sizeof(double))
-    for i in range(n):
-        lo[i] = 0
-        lo[n + i] = n
-    add_part(m, q, list_, q.n_seen - first, q.Z + first * n, lo, lo + n, S, P, T, s.build.work, lo + 2 * n)
-
-
-cdef void build_length(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, double h) noexcept nogil:
-    """What of a pattern depends on the length of the step."""
-    cdef int32_t l, st, stages = 2 if m.order == 4 else 1
-    if m.ncon > 0 or q == &s.length.built:
-        stiffen(m, s, q, h)
-    add_seen(m, s, q, list_, 0, q.S, q.P, q.T)
-    if m.n > TL_FORMED:
-        q.narrow = find_ranges(m.n, q.P, q.range)
-    if m.order == 4:
-        build4(m, q, list_, s.build.work)
-    for l in range(m.nls):
-        for st in range(stages):
-            respond(m, s, q, stages, q.A4 if stages == 2 else q.S, q.P4 if stages == 2 else q.P, l, st, q.X, h)
-
-
-cdef void build4(const tl_model* m, tl_pattern* q, const int32_t* list_, double* work) noexcept nogil:
-    """P4 = I x P_r + (I x Z) [(I x Z)^T A4 (I x Z)]^-1 (I x Z)^T with Z = Z_e (p rows), (2n, 2n), stored by columns; where it is
-    formed, T4 = I x T_r + (I x Tn) A4 P4_e, column j at j*2nf."""
-    cdef int32_t n = m.n, n2 = 2 * m.n, nf = m.nf, p = q.n_seen, p2 = 2 * p, i, j, l, bi, bj, rows = lanes(n + nf)
-    cdef const double* Z = q.Z
-    cdef double* A = work                    # (2p, 2p)
-    cdef double* X = A + p2 * p2             # (2p, 2n)
-    cdef double* Y = X + p2 * n2             # (2p, 2nf) what the stuck elements carry of A4 (I x Z)
-    cdef double* t = Y + p2 * 2 * nf         # (n)
-    memset(q.P4, 0, n2 * n2 * sizeof(double))
-    if q.T4 != NULL:
-        memset(q.T4, 0, n2 * 2 * nf * sizeof(double))
-    for bi in range(2):
-        for j in range(n):
-            memcpy(q.P4 + (bi * n + j) * n2 + bi * n, q.Pr + j * n, n * sizeof(double))
-            if q.T4 != NULL:
-                memcpy(q.T4 + (bi * n + j) * 2 * nf + bi * nf, q.Tr + j * rows + n, nf * sizeof(double))
-    for bi in range(2):
-        for bj in range(2):
-            for j in range(p):
-                for i in range(n):
-                    t[i] = dot(q.A4 + (bi * n + i) * n2 + bj * n, Z + j * n, 0, n)
-                for i in range(p):
-                    A[(bi * p + i) * p2 + bj * p + j] = dot(Z + i * n, t, 0, n)
-                for i in range(q.ns if q.T4 != NULL else 0):
-                    Y[(bj * p + j) * 2 * nf + bi * nf + i] = 0.0
-                    for l in range(n):
-                        Y[(bj * p + j) * 2 * nf + bi * nf + i] += t[l] * q.Tn[l * nf + list_[i]]
-    memset(X, 0, p2 * n2 * sizeof(double))
-    for bi in range(2):
+cdef void project(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, int32_t part, double* t) noexcept nogil:
+    """Part M (0), D (1) or K (2) of the matrix of a trial on the rows of Z (p, p), and below it, where T is formed, what the elements
+    list_ carry of it (p, ns): into q.seen. t: n doubles of scratch."""
+    cdef int32_t n = m.n, p = q.n_seen, i, j, l
+    cdef const double* X = m.M if part == 0 else (m.D if part == 1 else m.K)
+    cdef double* on = q.seen + part * p * (p + m.nf)
+    cdef double* carried = on + p * p
+    cdef double c, d, f
+    for j in range(p):
+        for i in range(n):
+            t[i] = dot(X + i * n, q.Z + j * n, m.S_range[2 * i], m.S_range[2 * i + 1])
+        for i in range(m.ncon if part > 0 else 0):
+            contact_stiffness(m, s, i, &c, &d)
+            f = (d if part == 1 else c) * row_dot(m, m.con[i].row, q.Z + j * n)
+            for l in range(m.row_ptr[m.con[i].row], m.row_ptr[m.con[i].row + 1]):
+                t[m.row_idx[l]] += m.row_val[l] * f
         for i in range(p):
-            memcpy(X + (bi * p + i) * n2 + bi * n, Z + i * n, n * sizeof(double))
-    lu_solve(A, p2, X, n2)
-    for j in range(n2):
-        for bi in range(2):
+            on[i * p + j] = dot(q.Z + i * n, t, 0, n)
+        for i in range(q.ns if n <= TL_FORMED else 0):
+            carried[j * m.nf + i] = 0.0
+            for l in range(n):
+                carried[j * m.nf + i] += t[l] * q.Tn[l * m.nf + list_[i]]
+
+
+cdef void add_seen(const tl_model* m, tl_state* s, const tl_pattern* q, const int32_t* list_, int32_t first, int32_t stages, double h,
+                   double* P, double* T) noexcept nogil:
+    """P and, where T is not NULL, T of the stages of a trial of the length h (0: of an instant), stored by columns:
+
+        P = I x P_r + (I x Z)^T [(I x Z) A (I x Z)^T]^-1 (I x Z)        A = I x M + h L x D + h^2 L^2 x K
+        T = I x T_r + (I x Tn) A (P - I x P_r)
+
+    with the rows of Z from `first` on. A column of T has P above it where there is one stage."""
+    cdef int32_t n = m.n, nf = m.nf, ns = q.ns if T != NULL else 0, all_ = q.n_seen, p = all_ - first, count = stages if stages > 0 else 1
+    cdef int32_t k = count * p, N = count * n, rows = lanes(n + nf), column = 2 * nf if stages == 2 else rows, i, j, l, a, b
+    cdef double* A = s.build.work            # (k, k)
+    cdef double* X = A + k * k               # (k, N)
+    cdef double* Y = X + k * N               # (k, count*ns) what the stuck elements carry of A (I x Z)^T
+    cdef double* torques = T if stages == 2 else T + n
+    cdef const double* M = q.seen
+    cdef const double* D = M + all_ * (all_ + nf)
+    cdef const double* K = D + all_ * (all_ + nf)
+    cdef double d, c, f
+    memset(X, 0, k * N * sizeof(double))
+    for a in range(count):
+        for b in range(count):
+            d = h * weight(stages, a, b)
+            c = h * h * weight_2(stages, a, b)
             for i in range(p):
-                axpy(X[(bi * p + i) * n2 + j], Z + i * n, q.P4 + j * n2 + bi * n, 0, n)
-            for i in range(q.ns if q.T4 != NULL else 0):
-                for l in range(p2):
-                    q.T4[j * 2 * nf + bi * nf + list_[i]] += Y[l * 2 * nf + bi * nf + i] * X[l * n2 + j]
+                for j in range(p):
+                    l = (first + i) * all_ + first + j
+                    A[(a * p + i) * k + b * p + j] = (M[l] if a == b else 0.0) + d * D[l] + c * K[l]
+            for j in range(p):
+                for i in range(ns):
+                    l = all_ * all_ + (first + j) * nf + i
+                    Y[(b * p + j) * count * ns + a * ns + i] = (M[l] if a == b else 0.0) + d * D[l] + c * K[l]
+        for i in range(p):
+            memcpy(X + (a * p + i) * N + a * n, q.Z + (first + i) * n, n * sizeof(double))
+    lay_rest(m, q, count, P, T)
+    lu_solve(A, k, X, N)
+    for j in range(N):
+        for a in range(count):
+            for i in range(p):
+                f = X[(a * p + i) * N + j]
+                if f == 0.0:
+                    continue
+                axpy(f, q.Z + (first + i) * n, P + j * N + a * n, 0, n)
+                if T != NULL and stages < 2:
+                    axpy(f, q.Z + (first + i) * n, T + j * rows, 0, n)
+                for b in range(count):
+                    for l in range(ns):
+                        torques[j * column + b * nf + list_[l]] += f * Y[(a * p + i) * count * ns + b * ns + l]
+
+
+cdef inline void lay_rest(const tl_model* m, const tl_pattern* q, int32_t count, double* P, double* T) noexcept nogil:
+    """I x P_r and I x T_r, where they are not there already: what no compliance acts on."""
+    cdef int32_t n = m.n, nf = m.nf, N = count * n, rows = lanes(n + nf), j, a
+    if P == q.Pr:
+        return
+    if count == 1:
+        memcpy(P, q.Pr, n * n * sizeof(double))
+        if T != NULL:
+            memcpy(T, q.Tr, n * rows * sizeof(double))
+        return
+    memset(P, 0, N * N * sizeof(double))
+    if T != NULL:
+        memset(T, 0, N * 2 * nf * sizeof(double))
+    for a in range(count):
+        for j in range(n):
+            memcpy(P + (a * n + j) * N + a * n, q.Pr + j * n, n * sizeof(double))
+            if T != NULL:
+                memcpy(T + (a * n + j) * 2 * nf + a * nf, q.Tr + j * rows + n, nf * sizeof(double))
+
+
+cdef void build_length(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, int32_t stages, double h) noexcept nogil:
+    """What of a pattern depends on the length of the step: matrices of `stages` stages."""
+    cdef int32_t l, st
+    if stages == 2:
+        add_seen(m, s, q, list_, 0, 2, h, q.P4, q.T4)
+    else:
+        add_seen(m, s, q, list_, 0, 1, h, q.P, q.T if m.n <= TL_FORMED else NULL)
+        if m.n > TL_FORMED:
+            q.narrow = find_ranges(m.n, q.P, q.range)
+    if 2 * stages == m.order:
+        for l in range(m.nls):
+            for st in range(stages):
+                respond(m, s, q, stages, q.A4 if stages == 2 else q.S, q.P4 if stages == 2 else q.P, l, st, q.X, h)

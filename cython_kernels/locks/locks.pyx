@@ -28,7 +28,7 @@ from libc.string cimport memcpy, memset
 
 from torqueloop.cython_kernels.model.laws cimport contact_stiffness, curved, row_dot
 from torqueloop.cython_kernels.model.arena cimport mark, release, scratch
-from torqueloop.cython_kernels.model.lobatto cimport LOBATTO, LOBATTO_2, to_end, to_middle
+from torqueloop.cython_kernels.model.lobatto cimport to_end, to_middle, weight, weight_2
 from torqueloop.cython_kernels.model.model cimport BILATERAL, CONTACT_BOTH, CONTACT_LIMITED, MODE_STUCK, TL_FAST_SIZE, TL_FORMED, lanes, tl_model, tl_pattern, tl_state
 from torqueloop.cython_kernels.locks.vectors cimport axpy, dot
 
@@ -173,11 +173,14 @@ cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil:
     return oldest
 
 
-cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, double h) noexcept nogil:
-    """The pattern of the elements with mode 0 for a trial of the length h: what depends on the length is made anew each time, from what
-    the pattern of whole steps holds. Real-time: yes (n^2 for each spring or damper; n^3 where that pattern is not known)."""
-    cdef const tl_pattern* whole = pattern_of(m, s)
+cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, int32_t stages, double h) noexcept nogil:
+    """The pattern of the elements with mode 0 for a trial of `stages` stages and the length h: what depends on the length is made anew
+    each time, from what the pattern of whole steps holds. Real-time: yes (p^3 for p springs and dampers; n^3 where that pattern is not
+    known)."""
+    cdef tl_pattern* whole = pattern_of(m, s)
     cdef tl_pattern* q = &s.length.built
+    if m.nlin + m.ncon == 0:
+        return whole
     q.ns = whole.ns
     q.n_seen = whole.n_seen
     q.n_fast = whole.n_fast
@@ -186,6 +189,7 @@ cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, double h) noexcept 
     q.Pr = whole.Pr
     q.Tr = whole.Tr
     q.Z = whole.Z
+    q.seen = whole.seen
     q.P0 = whole.P0
     q.T0 = whole.T0
     q.Tn = whole.Tn
@@ -194,5 +198,7 @@ cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, double h) noexcept 
     if m.n > TL_FORMED:
         q.T = whole.T
         memcpy(q.range, whole.range, (4 * m.n + 3 * m.nf) * sizeof(int32_t))
-    build_length(m, s, q, s.build.stuck, h)
+    if m.n > TL_FORMED or m.nls + m.ncon + m.nd + m.nvg > 0:
+        form_matrix(m, s, stages, h, <double*>(q.A4 if stages == 2 else q.S))
+    build_length(m, s, q, s.build.stuck, stages, h)
     return q

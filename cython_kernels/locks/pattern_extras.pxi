@@ -1,39 +1,25 @@
 # What a lock pattern holds beyond the stuck rows: stiffness of contacts, responses of losses, rows of variable gears.
 # Needs: model/laws.pxd, model/lobatto.pxd.
 
-cdef void stiffen(const tl_model* m, tl_state* s, tl_pattern* q, double h) noexcept nogil:
-    """S and A4 of this pattern for the length h, with what the contacts add in their regimes."""
-    cdef int32_t n = m.n, n2 = 2 * m.n, i, j, l, k, a, b
-    cdef double c, d, f
-    cdef double* S = <double*>q.S
-    cdef double* A4 = <double*>q.A4
-    if h == m.h:
-        memcpy(S, m.S, n * n * sizeof(double))
-        if m.order == 4:
-            memcpy(A4, m.A4, n2 * n2 * sizeof(double))
-    else:
-        for i in range(n * n):
-            S[i] = m.M[i] + 0.5 * h * m.D[i] + 0.25 * h * h * m.K[i]
-        if m.order == 4:
-            for a in range(2):
-                for b in range(2):
-                    for i in range(n):
-                        for j in range(n):
-                            A4[(a * n + i) * n2 + b * n + j] = ((m.M[i * n + j] if a == b else 0.0)
-                                + h * LOBATTO[a][b] * m.D[i * n + j] + h * h * LOBATTO_2[a][b] * m.K[i * n + j])
-    for i in range(m.ncon):
-        contact_stiffness(m, s, i, &c, &d)
-        if c == 0.0 and d == 0.0:
-            continue
-        k = m.con[i].row
-        for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
-            for l in range(m.row_ptr[k], m.row_ptr[k + 1]):
-                f = m.row_val[j] * m.row_val[l]
-                S[m.row_idx[j] * n + m.row_idx[l]] += f * (0.5 * h * d + 0.25 * h * h * c)
-                if m.order == 4:
-                    for a in range(2):
-                        for b in range(2):
-                            A4[(a * n + m.row_idx[j]) * n2 + b * n + m.row_idx[l]] += f * (h * LOBATTO[a][b] * d + h * h * LOBATTO_2[a][b] * c)
+cdef void form_matrix(const tl_model* m, tl_state* s, int32_t stages, double h, double* A) noexcept nogil:
+    """A (N, N), N = stages*n, = I x M + h L x D + h^2 L^2 x K for the length h, with what the contacts add in their regimes."""
+    cdef int32_t n = m.n, N = stages * m.n, i, j, l, k, a, b
+    cdef double c, d, hd, hk
+    for a in range(stages):
+        for b in range(stages):
+            hd = h * weight(stages, a, b)
+            hk = h * h * weight_2(stages, a, b)
+            for i in range(n):
+                for j in range(n):
+                    A[(a * n + i) * N + b * n + j] = (m.M[i * n + j] if a == b else 0.0) + hd * m.D[i * n + j] + hk * m.K[i * n + j]
+            for i in range(m.ncon):
+                contact_stiffness(m, s, i, &c, &d)
+                if c == 0.0 and d == 0.0:
+                    continue
+                k = m.con[i].row
+                for j in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                    for l in range(m.row_ptr[k], m.row_ptr[k + 1]):
+                        A[(a * n + m.row_idx[j]) * N + b * n + m.row_idx[l]] += m.row_val[j] * m.row_val[l] * (hd * d + hk * c)
 
 
 cdef void respond(const tl_model* m, tl_state* s, tl_pattern* q, int32_t stages, const double* A, const double* P, int32_t l,

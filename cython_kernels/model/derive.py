@@ -404,7 +404,8 @@ def _pattern_size(a: ModelArrays, stiff_cut: bool) -> int:
     kinds = 3 if len(a.lin) + contacts else 1  # of a step, of an instant, of what no compliance sees
     rows = -(-(n + nf) // LANES) * LANES  # P and below it T
     size = kinds * n * n + (kinds * n * rows if n <= FORMED else n * nf) + n * nf
-    size += n * min(n, len(a.lin) + contacts + len(a.rx))
+    seen = min(n, len(a.lin) + contacts + len(a.rx))
+    size += seen * (n + 3 * (seen + nf))
     four = 4 * n * n if a.order == 4 else 0
     own = n * n + four if contacts else 0
     plain = losses + contacts + len(a.drv) + len(a.vg) == 0

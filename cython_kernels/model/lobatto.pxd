@@ -5,6 +5,8 @@ Collocation with the points 0, 1/2, 1 (Hermite-Simpson): A-stable, of order 4, s
 Ordinary Differential Equations II*, 2nd ed., Springer 1996, section IV.5. With two points it is the trapezoidal rule.
 """
 
+from libc.stdint cimport int32_t
+
 cdef extern from *:
     """
     #ifndef TL_LOBATTO
@@ -16,6 +18,16 @@ cdef extern from *:
     """
     const double[2][2] LOBATTO "tl_lobatto"
     const double[2][2] LOBATTO_2 "tl_lobatto_2"
+
+
+cdef inline double weight(int32_t stages, int32_t a, int32_t b) noexcept nogil:
+    """Weight of the acceleration of stage b in the speed of stage a; an instant (stages 0) has none."""
+    return LOBATTO[a][b] if stages == 2 else 0.5 * stages
+
+
+cdef inline double weight_2(int32_t stages, int32_t a, int32_t b) noexcept nogil:
+    """And in the angle."""
+    return LOBATTO_2[a][b] if stages == 2 else 0.25 * stages
 
 
 cdef inline double to_middle(double start, double middle, double end) noexcept nogil:

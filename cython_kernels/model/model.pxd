@@ -162,6 +162,7 @@ cdef struct tl_pattern:
     double* Tr            # themselves without compliances
     double* Z             # (n_seen, n) basis of what these see, M-orthogonal to the rest
     int32_t n_seen
+    double* seen          # (3, n_seen, n_seen + nf) M, D, K on these rows, and what the stuck elements carry of that (project)
     double* P0            # P and T with M (acceleration of an instant); equal to P, T without compliances
     double* T0
     double* P4            # (2n, 2n) order-4 step

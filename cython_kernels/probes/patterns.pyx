@@ -50,12 +50,16 @@ def lock_pattern(KernelState state not None, stuck, double length):
     cdef int32_t[::1] ranges = np.full(5 * m.n + GUARD, -1, dtype=np.int32)
     cdef double* own_work = s.build.work
     cdef int32_t* own_ranges = s.build.ranges
+    cdef tl_pattern* q
     modes = [s.mode[i] for i in range(m.nf)]
     for i in range(m.nf):
         s.mode[i] = MODE_STUCK if i in stuck else 2
     s.build.work = &work[0]
     s.build.ranges = &ranges[0]
-    found = matrices(m, pattern_of(m, s) if length == 1.0 else cut_pattern(m, s, length * m.h))
+    q = pattern_of(m, s)
+    for i in range(m.order // 2 if length != 1.0 else 0):
+        q = cut_pattern(m, s, i + 1, length * m.h)
+    found = matrices(m, q)
     s.build.work = own_work
     s.build.ranges = own_ranges
     for i in range(m.nf):

@@ -50,7 +50,7 @@ cdef void shorten(const tl_model* m, tl_state* s, double part) noexcept nogil:
     """The next trial spans part*h: matrices of that length."""
     s.part = part
     s.h = part * m.h
-    s.pat = cut_pattern(m, s, s.h)
+    s.pat = cut_pattern(m, s, 2 if s.four else 1, s.h)
 
 
 cdef inline void whole_length(const tl_model* m, tl_state* s) noexcept nogil:

@@ -236,7 +236,7 @@ def test_energy_closes_with_stiff_shafts_and_large_bends(
     shaft = JointShaft(c=c, d=2e-4 * c)
     run = Simulation(on_bodies(order, shaft=shaft, Ja=Ja, Jb=Jb, w=w, bearings=bent(beta)), h=1e-3).run(0.3, DRIVE)
     balance = run.energy()
-    assert balance.relative_residual < (1e-9 if order == 2 else 1e-4)
+    assert balance.relative_residual < (3e-9 if order == 2 else 1e-4)
     turning = sum(v for k, v in balance.work.items() if ".work_" in k)
     assert abs(turning) < 1e-5 * balance.turned_over
     assert min(balance.heat.values()) >= 0.0 and run.counters["steep_unsolved"] == run.counters["fallbacks"] == 0
