@@ -58,6 +58,8 @@ class StartConditions:
         """Everything with hard stops starts within them; InitialValueError says where it would be."""
         found = _solve(self.topology, [i for i in self.given if i.quantity == "phi"])
         for stop in parts.stops:
+            if stop.input >= 0:
+                continue
             row, constant = self.topology.over_independent(parts.frictions[stop.friction].form)
             at = float(sum((c * found[k] for k, c in row.items()), constant))
             slack = AGREEMENT * max(abs(x) for x in (stop.lo, stop.hi) if math.isfinite(x))

@@ -34,6 +34,7 @@ from torqueloop.core.components.carriers import (
 )
 from torqueloop.core.components.compliances import Damper, Spring, SpringDamper
 from torqueloop.core.components.converter import LockUpTC
+from torqueloop.core.components.dogs import DogClutch
 from torqueloop.core.components.eddy import EddyCurrentBrake, EddyCurrentForce, EddyCurrentTorque
 from torqueloop.core.components.engine import Engine
 from torqueloop.core.components.forces import (
@@ -147,7 +148,7 @@ from torqueloop.core.describe.params import Param, params_of
 FAMILIES: dict[str, tuple[type[Component], ...]] = {
     "Bodies and rigid joints": (Fixed, Inertia, Disc, BreakableShaft),
     "Springs, dampers, clearance": (
-        Spring, Damper, SpringDamper, ElastoBacklash, ElastoBacklash2, HardStop,
+        Spring, Damper, SpringDamper, ElastoBacklash, ElastoBacklash2, HardStop, DogClutch,
     ),
     "Gears": (IdealGear, LossyGear, Gearbox, IdealPlanetary, FinalDrive, Differential),
     "Planetary trains and meshes": (PlanetPlanet, PlanetRing, Planetary, Ravigneaux, GearMesh, DragTorque),
@@ -206,7 +207,7 @@ __all__ = [
     "FAMILIES", "KINDS", "AbsoluteSpeedSensor", "AccSensor", "Accelerate", "AngleSensor", "AngleToTorqueAdaptor",
     "BearingFriction", "BevelGear1D", "BodyMount", "Brake", "BreakableShaft", "CarCoastDown", "CarResistance",
     "CardanMount", "Clutch", "Component", "ConstantForce", "ConstantSpeed", "ConstantTorque", "ConstantVelocityJoint",
-    "Convection", "Damper", "Differential", "Disc",
+    "Convection", "Damper", "Differential", "Disc", "DogClutch",
     "DragTorque", "EddyCurrentBrake", "EddyCurrentForce", "EddyCurrentTorque", "ElastoBacklash", "ElastoBacklash2",
     "ElastoGap", "Engine", "Engine3", "FinalDrive", "Fixed", "FixedHeatFlow", "FixedMount", "FixedTemperature",
     "Flange", "Force",

@@ -6,6 +6,7 @@ knows about matrices; the compiler turns forms into rows over the independent co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
@@ -260,13 +261,26 @@ class Builder:
         self._parts.contacts.append(ContactPart(self.name, form, c, d, lo, hi, kind, n))
         return len(self._parts.contacts) - 1
 
-    def stop(self, form: Form, lo: float, hi: float) -> tuple[int, int]:
-        """Hard stops at both ends of lo <= x <= hi (infinite: none there); indices of stop and friction force."""
+    def stop(
+        self,
+        form: Form,
+        lo: float = -math.inf,
+        hi: float = math.inf,
+        *,
+        input: int = -1,
+        sync: float = 0.0,
+        release: float = 0.0,
+    ) -> tuple[int, int]:
+        """Hard stops at both ends of lo <= x <= hi (infinite: none there); indices of stop and friction force.
+
+        input: teeth instead, which hold both ways. Asked for by an input of 0.5 and more they engage where |w| is at
+        most sync [rad/s, m/s]; else they let go where their torque is at most release [N.m, N].
+        """
         index = len(self._parts.stops)
         friction = self.friction(
             form, source=STOP, source_index=index, gain=0.0, forward=BLOCKED, backward=BLOCKED
         )  # fmt: skip
-        self._parts.stops.append(StopPart(self.name, friction, lo, hi))
+        self._parts.stops.append(StopPart(self.name, friction, lo, hi, input, sync, release))
         return index, friction
 
     def driven(self, form: Form, kind: int, inputs: tuple[int, ...] = (), p: tuple[float, ...] = ()) -> int:

@@ -198,12 +198,18 @@ class ContactPart:
 
 @dataclass(frozen=True)
 class StopPart:
-    """Hard stops of the form of `friction`: lo <= x <= hi (infinite: no such side); an end only pushes back."""
+    """Hard stops of the form of `friction`: lo <= x <= hi (infinite: no such side); an end only pushes back.
+
+    With an input: teeth that engage up to the speed `sync` and let go up to the torque `release` (rad/s, N.m; m/s, N).
+    """
 
     owner: str
     friction: int
     lo: float
     hi: float
+    input: int = -1
+    sync: float = 0.0
+    release: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,7 @@ cdef double output_law(const tl_model* m, const tl_state* s, const tl_out* o) no
     if kind == OUT_CONTACT_REGIME:
         return <double>s.regime[k]
     if kind == OUT_STOPPED:
-        return <double>s.at_end[k]
+        return <double>(s.at_end[k] if s.at_end[k] != ENGAGED else 1)
     if kind == OUT_DAMPER_POWER:
         return damper_power(m, s, k)
     if kind == OUT_CONTACT_POWER:

@@ -3,7 +3,7 @@
 from libc.math cimport fabs, pow, rint
 from libc.stdint cimport int32_t, int64_t
 
-from torqueloop.cython_kernels.model.model cimport CONTACT_BOTH, CONTACT_LIMITED, CONTACT_OPEN, tl_eval, tl_model, tl_state
+from torqueloop.cython_kernels.model.model cimport CONTACT_BOTH, CONTACT_LIMITED, CONTACT_OPEN, ENGAGED, tl_eval, tl_model, tl_state
 
 
 cdef inline double row_dot(const tl_model* m, int32_t k, const double* x) noexcept nogil:
@@ -151,7 +151,7 @@ cdef inline double contact_loss(const tl_model* m, const tl_state* s, int32_t i,
 
 
 cdef inline void stop_limits(const tl_model* m, tl_state* s, int32_t j) noexcept nogil:
-    """Limits of stop j at the end it is at: it holds against motion beyond that end, and never pulls."""
+    """Limits of stop j at the end it is at: it holds against motion beyond that end, and never pulls. Teeth hold both ways."""
     cdef int32_t i = m.st[j].fr, k
     cdef int64_t side = s.at_end[j]
     cdef tl_eval* e
@@ -161,7 +161,7 @@ cdef inline void stop_limits(const tl_model* m, tl_state* s, int32_t j) noexcept
         e.cap_f[i] = 0.0
         e.cap_b[i] = 0.0
         e.lim_f[i] = m.fr[i].fixed_val[3] if side > 0 else 0.0
-        e.lim_b[i] = m.fr[i].fixed_val[4] if side < 0 else 0.0
+        e.lim_b[i] = m.fr[i].fixed_val[4] if side < 0 or side == ENGAGED else 0.0
         e.steep[i] = 0.0
     s.pressed[i] = side != 0
 

@@ -284,7 +284,7 @@ cdef struct tl_state:
     int64_t* pressed      # (nf) 1: normal force acts (instant.pxi, events.pxi)
     int64_t* tied         # (nf) 1: at its static limit, but held at rest by others: it carries the limit, not less (decide.pxi, settle.pxi)
     int64_t* regime       # (ncon) 0 open, else CONTACT_* times the side: 1 upper, -1 lower (contacts.pxi)
-    int64_t* at_end       # (nst) end a stop is at: -1 lower, 0 none, 1 upper (contacts.pxi)
+    int64_t* at_end       # (nst) end a stop is at: -1 lower, 0 none, 1 upper (contacts.pxi); ENGAGED: teeth that hold (dogs.pxi)
     int64_t* branch       # (nls) 0: law A holds, 1: law B (losses.pxi, decide_losses.pxi)
     int64_t* step_no      # (1) steps that are done (advance.pxi, quiet.pxi)
     int64_t* fresh        # (1) 1: accelerations and modes must be found anew: start, restored by hand (instant.pxi)
@@ -392,6 +392,8 @@ cdef enum:
     CONTACT_BOTH = 1      # spring and damper
     CONTACT_LIMITED = 2   # the damper has no more than the spring
     CONTACT_PULLED = 3    # in the flank, but it would pull
+    # of tl_state.at_end, for a dog clutch (dogs.pxi)
+    ENGAGED = 2           # its teeth hold
 
 
 cdef enum:

@@ -206,10 +206,13 @@ cdef struct tl_con:
 
 
 cdef struct tl_st:
-    # hard stops: lo <= x <= hi along the row of friction element fr; at an end w = 0 (plastic impact), the force pushes back
+    # hard stops and dog clutches: lo <= x <= hi along the row of friction element fr; at an end w = 0 (plastic impact), the force pushes back. With an input: teeth
     int32_t fr                # friction element that holds at an end
+    int32_t input             # input that asks for teeth (-1: a stop) (-1: none)
     double lo                 # rad: lower end of the range
     double hi                 # rad: upper end of the range
+    double sync               # speed up to which teeth engage
+    double release            # torque up to which teeth disengage
 
 
 cdef struct tl_drv:
@@ -401,7 +404,7 @@ cdef struct tl_model:
     int32_t nact          # pressure actuators
     int32_t nls           # losses of gears
     int32_t ncon          # contacts with play
-    int32_t nst           # hard stops
+    int32_t nst           # hard stops and dog clutches
     int32_t nd            # driven flanges
     int32_t nvg           # gears of changing ratio
     int32_t ned           # eddy-current brakes

@@ -221,12 +221,16 @@ RECORDS = (
         ),
     ),
     Record(
-        "st", "nst", "hard stops",
-        "lo <= x <= hi along the row of friction element fr; at an end w = 0 (plastic impact), the force pushes back",
+        "st", "nst", "hard stops and dog clutches",
+        "lo <= x <= hi along the row of friction element fr; at an end w = 0 (plastic impact), the force pushes back. "
+        "With an input: teeth",
         (
             _i("fr", "friction element that holds at an end", "fr"),
+            _i("input", "input that asks for teeth (-1: a stop)", "input", optional=True, direct=True),
             _f("lo", "rad", "lower end of the range"),
             _f("hi", "rad", "upper end of the range"),
+            _f("sync", "row", "speed up to which teeth engage"),
+            _f("release", "row", "torque up to which teeth disengage"),
         ),
     ),
     Record(

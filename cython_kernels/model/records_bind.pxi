@@ -344,8 +344,11 @@ def c_layout():
     start = <const char*>&one_st
     found["st"] = (sizeof(one_st), {
         "fr": <const char*>&one_st.fr - start,
+        "input": <const char*>&one_st.input - start,
         "lo": <const char*>&one_st.lo - start,
         "hi": <const char*>&one_st.hi - start,
+        "sync": <const char*>&one_st.sync - start,
+        "release": <const char*>&one_st.release - start,
     })
     start = <const char*>&one_drv
     found["drv"] = (sizeof(one_drv), {

@@ -75,7 +75,9 @@ cdef inline int32_t is_stop(const tl_model* m, int32_t i) noexcept nogil:
 
 
 cdef inline int32_t blocked(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
-    """Ways element i lets nothing go: those of a free wheel, or of a stop that is at an end."""
+    """Ways element i lets nothing go: those of a free wheel, of a stop that is at an end, or of teeth."""
+    if is_stop(m, i) and s.at_end[m.fr[i].src_idx] == ENGAGED:
+        return FORWARD | BACKWARD
     if is_stop(m, i):
         return FORWARD if s.at_end[m.fr[i].src_idx] > 0 else (BACKWARD if s.at_end[m.fr[i].src_idx] < 0 else 0)
     return (FORWARD if m.fr[i].fwd == BLOCKED else 0) | (BACKWARD if m.fr[i].bwd == BLOCKED else 0)

@@ -9,7 +9,8 @@
 # The sign is that of the side. The force along the row is -tau. Kind 0: Modelica's ElastoBacklash; 1: ElastoBacklash2.
 #
 # Hard stops (lo <= phi <= hi) are met where the way to one of their ends ends; they are numbered after the contacts here.
-# At an end a stop is a friction element that holds one way (box.pxi: blocked).
+# At an end a stop is a friction element that holds one way (box.pxi: blocked). A dog clutch is a stop whose end is a speed, and
+# which holds both ways then until its torque is small enough (dogs.pxi).
 #
 # Equations: (54).
 
@@ -107,7 +108,9 @@ cdef void find_ends(const tl_model* m, tl_state* s) noexcept nogil:
         w = row_dot(m, k, s.now.u)
         near = AT_END * (fabs(phi) + (1.0 if m.st[j].hi - m.st[j].lo > 1.0 else m.st[j].hi - m.st[j].lo))
         s.at_end[j] = 0
-        if phi >= m.st[j].hi - near and w >= -TOL_R:
+        if is_dog(m, j):
+            pass                             # (meet_dogs asks for it)
+        elif phi >= m.st[j].hi - near and w >= -TOL_R:
             s.at_end[j] = 1
         elif phi <= m.st[j].lo + near and w <= TOL_R:
             s.at_end[j] = -1
@@ -136,6 +139,8 @@ cdef inline double contact_margin(const tl_model* m, const tl_state* s, int32_t 
     cdef double phi = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
     cdef double w = v[0] + x * (v[1] + x * (v[2] + x * v[3])), tc, td
     if TL_NST(m) > 0 and i >= TL_NCON(m):
+        if is_dog(m, i - TL_NCON(m)):
+            return teeth_margin(m, s, i - TL_NCON(m), which, w)
         if q != 0:
             return 1.0                   # it is there
         return way_to_end(m, s, i - TL_NCON(m), which, phi)
@@ -160,6 +165,8 @@ cdef inline int64_t contact_after(const tl_model* m, const tl_state* s, int32_t 
     """Regime that follows when the end `which` of the present one is reached."""
     cdef int64_t q = contact_regime(m, s, i), side = 1 if q > 0 else -1
     if TL_NST(m) > 0 and i >= TL_NCON(m):
+        if is_dog(m, i - TL_NCON(m)):
+            return 0 if q == ENGAGED else ENGAGED
         return 1 if which == 0 else -1
     if q == CONTACT_OPEN:
         side = 1 if which == 0 else -1
@@ -275,6 +282,11 @@ cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept no
     cdef double[4] v
     for i in range(TL_NCON(m) + TL_NST(m)):
         s.event.contact_x[i] = NO_EVENT
+        if contact_regime(m, s, i) == ENGAGED and i >= TL_NCON(m):
+            s.event.contact_x[i] = teeth_part(m, s, i - TL_NCON(m))
+            s.event.contact_next[i] = s.event.contact_which[i] = 0
+            first = sooner(s.event.contact_x[i], first, end)
+            continue
         if m.stiff_cut and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
             # the end is A-stable, the polynomial need not pass through it
             s.event.contact_x[i] = x
@@ -302,7 +314,7 @@ cdef int32_t beside_polynomial(const tl_model* m, const tl_state* s, double x) n
     cdef double[5] p
     cdef double[4] v
     for i in range(TL_NCON(m), TL_NCON(m) + TL_NST(m)):
-        if s.event.contact_x[i] <= x and x > 0.0:
+        if s.event.contact_x[i] <= x and x > 0.0 and contact_regime(m, s, i) != ENGAGED:
             row_polynomial(m, s, contact_row(m, i), p, v)
             if fabs(contact_margin(m, s, i, s.event.contact_which[i], p, v, x)) > BEYOND * contact_size(m, s, i, s.event.contact_which[i]):
                 return 1
@@ -314,6 +326,8 @@ cdef inline double contact_left(const tl_model* m, const tl_state* s, const tl_e
     cdef double[5] p
     cdef double[4] v
     cdef int32_t k = contact_row(m, i)
+    if contact_regime(m, s, i) == ENGAGED and i >= TL_NCON(m):
+        return teeth_left(m, s, e, i - TL_NCON(m))
     p[0] = row_dot(m, k, e.z) + m.row_off[k]
     v[0] = row_dot(m, k, e.u)
     p[1] = p[2] = p[3] = p[4] = v[1] = v[2] = v[3] = 0.0
@@ -325,6 +339,8 @@ cdef inline double contact_size(const tl_model* m, const tl_state* s, int32_t i,
     cdef int32_t k = contact_row(m, i)
     cdef double c = m.con[i].c if i < TL_NCON(m) else 0.0
     cdef double size = fabs(row_angle(m, s, k)) + s.h * fabs(row_dot(m, k, s.now.u))
+    if i >= TL_NCON(m) and is_dog(m, i - TL_NCON(m)):
+        return teeth_size(m, s, i - TL_NCON(m))
     if TL_NST(m) > 0 and i >= TL_NCON(m):
         return size + (0.0 if size > 0.0 else 1.0)
     if which > 0 and s.regime[i] != CONTACT_OPEN:

@@ -4,6 +4,7 @@
 #   slip, limit, normal force        find_event            toggle_pressed, then the decision (decide.pxi)
 #   regime of a contact              find_contact          switch_contacts
 #   way to a stop                    find_contact          reach_ends: an impact
+#   speed or torque of teeth         find_contact          reach_ends: an impact, or they let go
 #   branch of a loss                 find_branch           switch_branches
 #   regime of an idle controller     find_idle             choose_governors, at the start of each trial
 #   piece of a ratio over the speed  find_ratio            ratios_now

@@ -95,7 +95,7 @@ cdef void find_braking(const tl_model* m, tl_state* s, tl_box* box) noexcept nog
     cdef int32_t i, j, c
     for j in range(TL_NF(m)):
         i = m.fr_order[j]
-        if bilateral(m, i) or is_stop(m, i) or not (m.fr[i].src == LOSS or engaged(m, s, i)):
+        if bilateral(m, i) or (is_stop(m, i) and not is_dog(m, m.fr[i].src_idx)) or not (m.fr[i].src == LOSS or engaged(m, s, i)):
             continue
         c = box.nc
         box.cand[c] = i

@@ -31,6 +31,8 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
         if (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
             s.pressed[i] = 1 if s.now.raw[i] > 0.0 else 0
             touched = 1
+    if TL_NST(m) > 0:
+        touched |= meet_dogs(m, s)
     if touched:
         each_capacity(m, s, s.now.w, s.now.p, theta, s.now, s.hint + 2 * TL_NENG(m) + 3 * TL_NTC(m))
     for i in range(TL_NRX(m)):
