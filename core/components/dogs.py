@@ -33,9 +33,8 @@ class DogClutch(Component):
 
     def contribute(self, b: Builder) -> None:
         relative = b.w("flange_b") - b.w("flange_a")
-        index, friction = b.stop(
-            relative, input=b.input("engage", "1", (0.0, 1.0)), sync=self.w_sync, release=self.tau_release
-        )
+        teeth = (b.input("engage", "1", (0.0, 1.0)), self.w_sync, self.tau_release)
+        index, friction = b.stop(relative, teeth=teeth)
         b.relative_outputs(relative)
         b.output("tau", "torque", OUT_FRICTION, index=friction, gain=-1.0)
         b.output("engaged", "1", OUT_STOPPED, index=index)

@@ -262,25 +262,18 @@ class Builder:
         return len(self._parts.contacts) - 1
 
     def stop(
-        self,
-        form: Form,
-        lo: float = -math.inf,
-        hi: float = math.inf,
-        *,
-        input: int = -1,
-        sync: float = 0.0,
-        release: float = 0.0,
+        self, form: Form, lo: float = -math.inf, hi: float = math.inf, teeth: tuple[int, float, float] = (-1, 0.0, 0.0)
     ) -> tuple[int, int]:
         """Hard stops at both ends of lo <= x <= hi (infinite: none there); indices of stop and friction force.
 
-        input: teeth instead, which hold both ways. Asked for by an input of 0.5 and more they engage where |w| is at
-        most sync [rad/s, m/s]; else they let go where their torque is at most release [N.m, N].
+        teeth (input, speed [rad/s, m/s], torque [N.m, N]): instead, they hold both ways. Asked for by an input of 0.5 and
+        more they engage where |w| is at most that speed; else they let go where they carry at most that torque.
         """
         index = len(self._parts.stops)
         friction = self.friction(
             form, source=STOP, source_index=index, gain=0.0, forward=BLOCKED, backward=BLOCKED
         )  # fmt: skip
-        self._parts.stops.append(StopPart(self.name, friction, lo, hi, input, sync, release))
+        self._parts.stops.append(StopPart(self.name, friction, lo, hi, *teeth))
         return index, friction
 
     def driven(self, form: Form, kind: int, inputs: tuple[int, ...] = (), p: tuple[float, ...] = ()) -> int:

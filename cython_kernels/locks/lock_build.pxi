@@ -279,11 +279,28 @@ cdef inline int32_t listed(const int32_t* list_, int32_t ns, int32_t i) noexcept
     return found
 
 
+cdef void extend_seen(const tl_model* m, const tl_state* s, tl_basis* b, double* coef) noexcept nogil:
+    """Append what springs, dampers and contacts, in their present regimes, see. coef (n): scratch."""
+    cdef int32_t i, row
+    cdef double c, d
+    for i in range(m.nlin + m.ncon):
+        if i < m.nlin:
+            row = m.lin[i].row
+            c = m.lin[i].c
+            d = m.lin[i].d
+        else:
+            row = m.con[i - m.nlin].row
+            contact_stiffness(m, s, i - m.nlin, &c, &d)
+        if b.count < m.n and (c != 0.0 or d != 0.0):
+            extend(b, m.row_idx + m.row_ptr[row], m.row_val + m.row_ptr[row], m.row_ptr[row + 1] - m.row_ptr[row],
+                   RANK_TOL * RANK_TOL, coef)
+
+
 cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* list_, int32_t ns,
                 double h) noexcept nogil:
     """Fill the matrices of the pattern whose stuck elements are list_[0:ns], for trials of the length h."""
     cdef int32_t n = m.n, i, j, k, e, r, row, relaxed, alone = 0, rows = lanes(m.n + m.nf)
-    cdef double c, d, one = 1.0
+    cdef double one = 1.0
     cdef tl_basis b
     cdef double* L = s.build.work + n * n            # (ns, n)
     cdef double* work
@@ -316,17 +333,7 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
             alone += 1
             extend(&b, &m.rx[i].coord, &one, 1, 0.0, L + m.nf * n)
     relaxed = b.count - k
-    for i in range(m.nlin + m.ncon):
-        if i < m.nlin:
-            row = m.lin[i].row
-            c = m.lin[i].c
-            d = m.lin[i].d
-        else:
-            row = m.con[i - m.nlin].row
-            contact_stiffness(m, s, i - m.nlin, &c, &d)
-        if b.count < n and (c != 0.0 or d != 0.0):
-            extend(&b, m.row_idx + m.row_ptr[row], m.row_val + m.row_ptr[row], m.row_ptr[row + 1] - m.row_ptr[row],
-                   RANK_TOL * RANK_TOL, L + m.nf * n)
+    extend_seen(m, s, &b, L + m.nf * n)
     e = b.count - k
     for j in range(n):
         if b.count < n and b.left[j] > REST_TOL / n:
