@@ -266,8 +266,8 @@ class Builder:
     ) -> tuple[int, int]:
         """Hard stops at both ends of lo <= x <= hi (infinite: none there); indices of stop and friction force.
 
-        teeth (input, speed [rad/s, m/s], torque [N.m, N]): instead, they hold both ways. Asked for by an input of 0.5 and
-        more they engage where |w| is at most that speed; else they let go where they carry at most that torque.
+        teeth (input, speed [rad/s, m/s], torque [N.m, N]): instead, they hold both ways. Asked for by an input >= 0.5
+        they engage where |w| is at most that speed; else they let go where they carry at most that torque.
         """
         index = len(self._parts.stops)
         friction = self.friction(
