@@ -188,3 +188,18 @@ def test_a_state_says_whether_teeth_hold() -> None:
     sim.restore(kept)
     sim.run(0.05, {"dog.engage": 0.0})
     assert sim.hash() == future
+
+
+def test_engaged_teeth_hold_in_a_step_that_an_impulse_ends() -> None:
+    """More shafts stop within one step than it has events: the impulse step ends it, and the teeth are rigid in it."""
+    d = two_shafts(2, 20.0, 20.0)
+    for k in range(30):
+        d.add(f"J{k}", Inertia(J=1.0, w0=1.0 + 0.1 * k))
+        d.add(f"b{k}", Brake(fn_max=100.0, mue_pos=1.0))
+        d.connect(f"J{k}.flange_a", f"b{k}.flange_a")
+    run = driven(d, 0.5, h=0.1, ta__tau=1.0, **{f"b{k}__f_normalized": 1.0 for k in range(30)})
+    assert run.counters["fallbacks"] >= 1
+    together = 20.0 + run.t / (JA + JB)
+    assert run["a.w"] == pytest.approx(together, rel=1e-12)
+    assert run["b.w"] == pytest.approx(together, rel=1e-12)
+    assert run["dog.engaged"].min() == 1.0 and run["dog.loss"][-1] == 0.0
