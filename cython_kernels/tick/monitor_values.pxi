@@ -117,7 +117,8 @@ cdef double _engine(const monitors_t* m, double* s, const double* sig, const sce
     # behind the lever it may be left from full throttle in neutral
     if ((s[M_GEAR] < 0.0 or s[M_GEAR] == m.top) and not c.tau_in > 0.0) or c.lever_ticks < m.settle_ticks:
         return NAN
-    return w - m.engine_max
+    # no gear joins engine and wheels: what slips and the shafts that turn faster drive it against its governor
+    return w - (m.engine_max if s[M_GEAR] else m.engine_cut)
 
 
 cdef double _reported_speed(const monitors_t* m, const double* sig) noexcept nogil:

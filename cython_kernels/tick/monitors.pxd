@@ -133,7 +133,8 @@ cdef struct monitors_t:
     int32_t every               # they are computed in every so many ticks
     double tick_s
     double mass                 # of the car [kg]
-    double engine_max           # speed the engine may have [rad/s]
+    double engine_max           # speed the engine may have in a gear [rad/s]
+    double engine_cut           # and without one: there its governor has cut the fuel [rad/s]
     double races                # so fast in N, it keeps a unit from engaging a gear [rad/s]
     double idle                 # its idle speed [rad/s]
     int64_t gear_ticks          # a gear holds this long to count

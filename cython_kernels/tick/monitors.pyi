@@ -31,7 +31,14 @@ class Monitors(Blocks):
     ) -> None: ...
     def set_closed(self, closed_as: list[int], overruns: list[bool]) -> None: ...
     def set_car(
-        self, mass: float, idle: float, engine_max: float, races: float, gear_s: float, settle_s: float
+        self,
+        mass: float,
+        idle: float,
+        engine_max: float,
+        engine_cut: float,
+        races: float,
+        gear_s: float,
+        settle_s: float,
     ) -> None: ...
     def set_unit(
         self,

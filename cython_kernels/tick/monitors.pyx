@@ -390,11 +390,12 @@ cdef class Monitors(Blocks):
             self.m.closed_as[k], self.m.overruns[k] = closed_as[k], overruns[k]
 
     def set_car(
-        self, double mass, double idle, double engine_max, double races, double gear_s, double settle_s
+        self, double mass, double idle, double engine_max, double engine_cut, double races, double gear_s, double settle_s
     ) -> None:
-        """mass [kg]; idle, engine_max, races [rad/s]; gear_s: a gear holds this long to count; settle_s: elements move so
-        long."""
-        self.m.mass, self.m.idle, self.m.engine_max, self.m.races = mass, idle, engine_max, races
+        """mass [kg]; idle, engine_max, engine_cut, races [rad/s]; gear_s: a gear holds this long to count; settle_s:
+        elements move so long."""
+        self.m.mass, self.m.idle, self.m.races = mass, idle, races
+        self.m.engine_max, self.m.engine_cut = engine_max, engine_cut
         self.m.gear_ticks, self.m.settle_ticks = round(gear_s / self.m.tick_s), round(settle_s / self.m.tick_s)
 
     def set_unit(self, list reported, list asked, list pairs, double answer_s) -> None:

@@ -132,8 +132,10 @@ MONITORS: tuple[Monitor, ...] = (
         ("direction", "tie_up", "no_gear", "slip", "reported_speed"),
     ),
     Monitor(
-        "engine_speed", "engine above the speed at which its full-load torque ends", "rad/s", 5.0, 0.1,
-        "the governor of the engine file has an overshoot of 50 1/min",
+        "engine_speed", "engine above the speed at which its full-load torque ends; without a gear, at which its "
+        "governor has cut the fuel", "rad/s", 5.0, 0.1,
+        "50 1/min for the twist of shafts; until a gear is engaged, slipping elements and faster shafts drive the "
+        "engine against its governor",
         "The engine is turned {worst} rad/s beyond its limit of {engine_max} 1/min at {first} s, in {gear_name}.",
         ("direction", "no_gear", "slip", "no_drive", "reported_speed"),
     ),

@@ -42,7 +42,8 @@ def make_monitors(spec: MonitorSpec, slot: Callable[[str], int], n_sig: int, fir
     )  # fmt: skip
     made.set_closed(box.closed_as, box.overruns)
     races = min(RACES * box.engine_max_radps, spec.engine_above_radps or box.engine_max_radps)
-    made.set_car(box.mass_kg, box.idle_radps, box.engine_max_radps, races, GEAR_S, SETTLE_S)
+    cut = max(box.engine_max_radps, box.engine_cut_radps)
+    made.set_car(box.mass_kg, box.idle_radps, box.engine_max_radps, cut, races, GEAR_S, SETTLE_S)
     pairs = [(slot(p.reported), slot(p.source), p.low, p.high) for p in spec.pairs]
     made.set_unit(spec.reported, spec.asked, pairs, spec.answer_s)
     return made

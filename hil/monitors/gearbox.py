@@ -51,7 +51,7 @@ def gearbox_facts(driveline: Driveline, car: str = "car") -> GearboxFacts:
         [overruns for _, overruns in sets],
         float(mass or 0.0),
         float(getattr(engine, "w_idle", 0.0) or 0.0),
-        _engine_max(driveline, engine),
+        *_engine_ends(driveline, engine),
     )
 
 
@@ -101,13 +101,21 @@ def _torques(train: GearTrain, gear: str, engaged: Sequence[str], names: Sequenc
     return {e: abs(float(x)) for e, x in state.torques.items() if e in names} if state.determinate else {}
 
 
-def _engine_max(driveline: Driveline, engine: object) -> float:
-    """Speed from which on full load gives no torque; where the curve does not end so, its last speed."""
-    wot = getattr(engine, "wot", None)
-    table = driveline.tables.get(wot) if isinstance(wot, str) else wot
-    if not isinstance(table, Table1D):
-        return 0.0
-    return next((x for x, y in zip(table.x, table.y, strict=True) if y <= 0.0 and x > 100.0), table.x[-1])
+def _engine_ends(driveline: Driveline, engine: object) -> tuple[float, float]:
+    """Speed from which on full load gives no torque, or the last one of a curve that does not end so; and the speed at
+    which full load is closed throttle, or the same again."""
+    wot, drag = (driveline.tables.get(t) if isinstance(t, str) else t
+                 for t in (getattr(engine, "wot", None), getattr(engine, "drag", None)))  # fmt: skip
+    if not isinstance(wot, Table1D):
+        return 0.0, 0.0
+    w, full = np.array(wot.x), np.array(wot.y)
+    most = next((x for x, y in zip(wot.x, wot.y, strict=True) if y <= 0.0 and x > 100.0), wot.x[-1])
+    above = full - np.interp(w, drag.x, drag.y) if isinstance(drag, Table1D) else full
+    ends = np.flatnonzero((w >= most) & (above <= 1e-9))
+    if not len(ends):
+        return most, most
+    k = int(ends[0])
+    return most, max(most, float(np.interp(0.0, above[[k, k - 1]], w[[k, k - 1]])))
 
 
 def _closed_as(train: GearTrain, names: Sequence[str], one_way: set[str], gears: Sequence[GearFacts],

@@ -145,12 +145,13 @@ class _Words:
         what = box.gears[closed_as].name.partition("_")[0] if closed_as >= 0 else "no gear"
         said = _gear(f.reported if f.reported != UNKNOWN else f.asked)
         before, after = _gear(f.last), _gear(f.asked) if f.asked not in (UNKNOWN, f.last) else ""
+        engine_limit = box.engine_max_radps if f.gear else max(box.engine_max_radps, box.engine_cut_radps)
         text = m.sentence.format(
             lever=lever, motion=self._motion(f, lever), gearbox=box.name,
             first=f"{(f.first + 1) * tick:.2f}", since=f"{self.since(m, f):.2f}", worst=f"{f.worst:.3g}", closed=closed,
             are=are, closed_gear=what, gear=_gear(f.gear), gear_name=gear_name, asked=_gear(f.asked), last=before,
             reported=said, shift=f"the shift {before}→{after}" if after else f"after gear {before}",
-            engine_max=f"{box.engine_max_radps * RPM:.0f}", slipping=self._slipping(f, names),
+            engine_max=f"{engine_limit * RPM:.0f}", slipping=self._slipping(f, names),
             closed_all=self._closed_all(f, f"{closed} {are} closed", names, closed_as), pairs=self._pairs(f),
         )  # fmt: skip
         return text[0].upper() + text[1:]

@@ -78,6 +78,8 @@ class GearboxFacts:
     #: idle speed, and the speed at which the full-load torque ends; 0: there is no engine [rad/s]
     idle_radps: float = 0.0
     engine_max_radps: float = 0.0
+    #: speed at which its governor has cut the fuel: full-load torque is that of closed throttle; 0: not known [rad/s]
+    engine_cut_radps: float = 0.0
 
 
 @dataclass(frozen=True)

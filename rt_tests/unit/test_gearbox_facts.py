@@ -119,12 +119,18 @@ def test_elements_of_a_gear_carry_what_balances_the_torques_of_its_shafts(name: 
         assert set(gear.torque) <= set(gear.elements) and all(x >= 0.0 for x in gear.torque.values())
 
 
-@pytest.mark.parametrize(("x", "y", "most"), [
-    ([0.0, 300.0, 600.0], [0.0, 300.0, 150.0], 600.0),  # the curve ends with torque
-    ([0.0, 50.0, 500.0, 520.0, 700.0], [0.0, 0.0, 200.0, 0.0, -50.0], 520.0),
+@pytest.mark.parametrize(("x", "y", "most", "cut"), [
+    ([0.0, 300.0, 600.0], [0.0, 300.0, 150.0], 600.0, 600.0),  # the curve ends with torque
+    ([0.0, 50.0, 500.0, 520.0, 540.0], [0.0, 0.0, 200.0, 0.0, -10.0], 520.0, 520.0),  # nor is the fuel cut
+    ([0.0, 50.0, 500.0, 520.0, 540.0], [0.0, 0.0, 200.0, 0.0, -20.0], 520.0, 540.0),
+    ([0.0, 50.0, 500.0, 520.0, 540.0], [0.0, 0.0, 200.0, 0.0, -40.0], 520.0, 530.0),
 ])  # fmt: skip
-def test_the_engine_has_no_torque_beyond_its_highest_speed(x: list[float], y: list[float], most: float) -> None:
+def test_the_engine_has_no_torque_beyond_its_highest_speed(
+    x: list[float], y: list[float], most: float, cut: float
+) -> None:
+    """Its governor has cut the fuel where full load is closed throttle, here -20 Nm."""
     driveline = load(CARS[0])
     name, engine = next((n, c) for n, c in driveline.components.items() if c.kind == "Engine")
-    driveline.components[name] = replace(engine, wot=Table1D(x, y))
-    assert gearbox_facts(driveline).engine_max_radps == most
+    driveline.components[name] = replace(engine, wot=Table1D(x, y), drag=Table1D([0.0, 900.0], [-20.0, -20.0]))
+    facts = gearbox_facts(driveline)
+    assert facts.engine_max_radps == most and facts.engine_cut_radps == pytest.approx(cut)

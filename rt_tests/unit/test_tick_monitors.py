@@ -38,7 +38,7 @@ def _closed_as(mask: int) -> int:
 BOX = GearboxFacts(
     "box", [ElementFacts(name, 20.0) for name in NAMES],
     [GearFacts(name, number, ratio, list(elements), {}) for name, (elements, ratio, number) in GEARS.items()],
-    [_closed_as(mask) for mask in range(16)], [False] * 16, 1500.0, 80.0, 700.0,
+    [_closed_as(mask) for mask in range(16)], [False] * 16, 1500.0, 80.0, 700.0, 730.0,
 )  # fmt: skip
 FACTS = ("w_in", "w_out", "v", "a", "tau_in", "lockup_mode", "engine", "pedal", "brake", "lever", "reported", "asked",
          "request", "answer", "cause")  # fmt: skip
@@ -163,6 +163,14 @@ def test_the_engine_s_speed_counts_in_the_highest_gear_where_the_engine_drives()
     }
     assert failed(read(**back)) == {"engine_speed"}
     assert failed(read(**back, tau_in=-40.0)) == set()
+
+
+def test_without_a_gear_the_engine_may_be_turned_up_to_where_its_governor_has_cut_the_fuel() -> None:
+    """What slips on the way into a gear drives it against its governor; the gear at the end is judged by its limit."""
+    between = geared((0.0, "1"), (5.0, ""), (5.4, "2"))
+    assert failed(read(**between, engine=course((0.0, 500.0), (5.1, 730.0), (5.3, 500.0)))) == set()
+    assert failed(read(**between, engine=course((0.0, 500.0), (5.1, 740.0), (5.3, 500.0)))) == {"engine_speed"}
+    assert failed(read(**between, engine=course((0.0, 500.0), (5.1, 730.0), (5.6, 500.0)))) == {"engine_speed"}
 
 
 def test_a_drive_whose_first_gear_is_never_engaged_has_no_gear_in_time() -> None:
