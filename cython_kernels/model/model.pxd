@@ -331,12 +331,12 @@ cdef struct tl_state:
     double* ad            # (2n) rad/s^2 or m/s^2: accelerations that driven flanges prescribe (driven.pxi)
     double* rho           # (2n) N.m or N.m.s: constraint forces or impulses on u, stage by stage; before them what they are found from
     double* both          # (n + nf + fill) rad/s^2: accelerations, and below them, N.m, the torques of the elements at rest (linear.pxi)
-    double* held_tau      # (2nf) N.m: torques of all elements at rest, in the middle and at the end (held4, trial.pxi)
+    double* held_tau      # (2nf) N.m: torques of all elements at rest, at the stages of a trial of three points (held4, trial.pxi)
     double* f_lin         # (nlin) N.m or N: forces of springs and dampers at one stage (reactions_of, stages.pxi)
     double* f_con         # (ncon) N.m or N: and of contacts
     double* rea_size      # (nls) N.m or N: sum of the absolute terms of each reaction, what its rounding is measured by
-    double* v1            # (2n + nf) scratch. Of three points: parts of the speeds (predict4, trial.pxi)
-    double* v2            # (2n + nf) scratch. Of three points: accelerations of both stages
+    double* v1            # (2n + nf) scratch
+    double* v2            # (2n + nf) accelerations of the stages (answer_forces, stages.pxi); scratch
     int32_t unsolved      # 1: the trial has not found the forces of laws along rows (rows.pxi)
     int64_t stiff         # 1: some element of the last evaluation is steep (forces.pxi, friction.pxi)
     int32_t n_eased       # steep ports, which have no polynomial through their torques (rows.pxi)

@@ -280,7 +280,7 @@ cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress*
         meet_ratios(m, s, k.last)
     if (TL_NJO(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0) or (s.n_eased > 0 and staged(m))) and not s.four:
         restore_law(m, s, k.last)
-    elif (k.jumped or k.done > 0.0 or dt != m.h) and s.four and TL_NJO(m) + TL_NED(m) == 0 and m.resolved and not foreseen(m, s.now.u, s.taken):
+    elif (k.jumped or k.done > 0.0 or dt != m.h) and s.four and TL_NJO(m) + TL_NED(m) == 0 and m.resolved and not foreseen(m, s.now.u, s.taken, FORESEEN):
         # the forces that are read are those at the speeds that were found, not at those that were expected
         s.theta = k.last
         now(m, s, k.last)

@@ -46,29 +46,17 @@ cdef inline void choose_governors(const tl_model* m, tl_state* s) noexcept nogil
             s.gives[i] = torque > limit + near or (torque >= limit - near and rate > 0.0)
 
 
-cdef inline void govern2(const tl_model* m, tl_state* s) noexcept nogil:
-    """Integrals at the end of a trial of two points, from the speeds s.end.u."""
-    cdef int32_t i, k
-    for i in range(TL_NENG(m)):
-        k = m.eng[i].row
-        s.xi1[i] = s.xi[i]
-        if not s.xi_held[i]:
-            s.xi1[i] += m.eng[i].ki * s.h * (m.eng[i].w_idle - 0.5 * (s.now.w[k] + row_dot(m, k, s.end.u)))
-
-
-cdef inline void govern4(const tl_model* m, tl_state* s) noexcept nogil:
-    """Integrals in the middle and at the end of a trial of three points, from the speeds um and s.end.u."""
-    cdef int32_t i, k
+cdef inline void govern(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
+    """Integrals at the stages, from the speeds there."""
+    cdef int32_t i, k, st
     cdef double wm, w1
     for i in range(TL_NENG(m)):
         k = m.eng[i].row
-        s.xim[i] = s.xi[i]
-        s.xi1[i] = s.xi[i]
-        if not s.xi_held[i]:
-            wm = row_dot(m, k, s.um)
-            w1 = row_dot(m, k, s.end.u)
-            s.xim[i] += m.eng[i].ki * s.h * (0.5 * m.eng[i].w_idle - to_middle(s.now.w[k], wm, w1))
-            s.xi1[i] += m.eng[i].ki * s.h * (m.eng[i].w_idle - to_end(s.now.w[k], wm, w1))
+        wm = row_dot(m, k, s.um) if stages == 2 else 0.0
+        w1 = row_dot(m, k, s.end.u)
+        for st in range(stages):
+            stage_idle(s, stages, st)[i] = s.xi[i] + (0.0 if s.xi_held[i] else m.eng[i].ki * s.h * (
+                node(stages, st) * m.eng[i].w_idle - to_stage(stages, st, s.now.w[k], wm, w1)))
 
 
 cdef inline double governed(const tl_model* m, const tl_state* s, int32_t i, double x, double* w) noexcept nogil:

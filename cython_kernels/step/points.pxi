@@ -50,24 +50,48 @@ cdef inline double stage_theta(const tl_state* s, int32_t stages, int32_t st) no
     return s.theta + (s.part if st == stages - 1 else 0.5 * s.part)
 
 
+cdef inline tl_vec stage_speeds(const tl_state* s, int32_t stages, int32_t st) noexcept nogil:
+    """Speeds of a stage, as the trial holds them."""
+    if stages == 0:
+        return s.now.u
+    return s.end.u if st == stages - 1 else s.um
+
+
+cdef inline double* stage_idle(const tl_state* s, int32_t stages, int32_t st) noexcept nogil:
+    """Integrals of the idle controllers at a stage."""
+    return s.xi1 if st == stages - 1 else s.xim
+
+
+cdef inline void move_speeds(const tl_model* m, int32_t stages, int32_t st, double h, tl_cvec u, tl_cvec a, tl_cvec am, tl_cvec a1,
+                             tl_vec found) noexcept nogil:
+    """Speeds at a stage, (8) to (10), from the start (u, a) and the accelerations of the stages."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        found[i] = u[i] + 0.5 * h * (a[i] + a1[i]) if stages == 1 else u[i] + h * to_stage(2, st, a[i], am[i], a1[i])
+
+
+cdef inline void move_angles(const tl_model* m, int32_t stages, int32_t st, double h, tl_cvec z, tl_cvec u, tl_cvec a, tl_cvec um,
+                             tl_cvec u1, tl_cvec a1, tl_vec found) noexcept nogil:
+    """Angles at a stage, (11) to (13), from the start and the motion of the stages."""
+    cdef int32_t i
+    for i in range(TL_N(m)):
+        if stages == 1:
+            found[i] = z[i] + h * u[i] + h * h * ((0.5 - m.beta) * a[i] + m.beta * a1[i])
+        else:
+            found[i] = z[i] + h * to_stage(stages, st, u[i], um[i], u1[i])
+
+
 cdef void stage_motion(const tl_model* m, tl_state* s, int32_t stages, const double* v) noexcept nogil:
     """Speeds us and angles zs of the stages that go with the accelerations v."""
-    cdef int32_t i, n = TL_N(m)
-    cdef double h = s.h
+    cdef int32_t i, st, n = TL_N(m), last = n * (stages - 1)
     if stages == 0:
         for i in range(n):
             s.us[i] = s.now.u[i]
             s.zs[i] = s.now.z[i]
-    elif stages == 1:
-        for i in range(n):
-            s.us[i] = s.now.u[i] + 0.5 * h * (s.now.a[i] + v[i])
-            s.zs[i] = s.now.z[i] + h * s.now.u[i] + h * h * ((0.5 - m.beta) * s.now.a[i] + m.beta * v[i])
-    else:
-        for i in range(n):
-            s.us[i] = s.now.u[i] + h * to_middle(s.now.a[i], v[i], v[n + i])
-            s.us[n + i] = s.now.u[i] + h * to_end(s.now.a[i], v[i], v[n + i])
-            s.zs[i] = s.now.z[i] + h * to_middle(s.now.u[i], s.us[i], s.us[n + i])
-            s.zs[n + i] = s.now.z[i] + h * to_end(s.now.u[i], s.us[i], s.us[n + i])
+    for st in range(stages):
+        move_speeds(m, stages, st, s.h, s.now.u, s.now.a, v, v + last, s.us + st * n)
+    for st in range(stages):
+        move_angles(m, stages, st, s.h, s.now.z, s.now.u, s.now.a, s.us, s.us + last, v + last, s.zs + st * n)
 
 
 cdef inline void forget_history(const tl_model* m, tl_state* s) noexcept nogil:

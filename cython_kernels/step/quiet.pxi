@@ -130,66 +130,46 @@ cdef inline int32_t still_stick(const tl_state* s, tl_eval* e, const double* tau
     return hold
 
 
-cdef void quiet_steep(const tl_model* m, tl_state* s, int32_t stages, double* a, double* v) noexcept nogil:
-    """Steep forces; accelerations go into a first, and those that follow into v."""
-    memcpy(a, v, stages * TL_N(m) * sizeof(double))
+cdef void quiet_steep(const tl_model* m, tl_state* s, int32_t stages, double* v) noexcept nogil:
+    """Steep forces, and the accelerations v that follow from them."""
+    memcpy(s.v2, v, stages * TL_N(m) * sizeof(double))
     solve_rows(m, s, stages, 1, 0)
     matvec(s.lists.product, s.lists.rows, stages * TL_N(m), s.g, v)
 
 
-cdef inline int32_t quiet_motion(const tl_model* m, tl_state* s, int32_t uneven, int32_t four) noexcept nogil:
+cdef inline int32_t quiet_motion(const tl_model* m, tl_state* s, int32_t uneven, int32_t stages) noexcept nogil:
     """The rest of a trial behind the forces; uneven: some elements are steep, or tied. 1 when all that stick still do."""
-    cdef int32_t i, hold, n = TL_N(m), stages = 2 if four else 1
-    cdef double h = m.h
-    cdef tl_eval* e = s.end
+    cdef int32_t st, hold = 1, n = TL_N(m)
+    cdef tl_eval* e
     cdef double* v = s.lists.v
-    if four:
-        quiet_rows(m, s, s.em, s.F, uneven)
-        springs4(m, s, h, 0, s.F)
-        scatter(m, s.F, s.g)
-        quiet_rows(m, s, e, s.F, uneven)
-        springs4(m, s, h, 1, s.F)
-        scatter(m, s.F, s.g + n)
-    else:
-        quiet_rows(m, s, e, s.F, uneven)
-        springs_at_end(m, s, h, h * h * (0.5 - m.beta))
-        scatter(m, s.F, s.g)
+    for st in range(stages):
+        quiet_rows(m, s, stage_eval(s, stages, st), s.F, uneven)
+        springs_ahead(m, s, stages, st, s.F)
+        scatter(m, s.F, s.g + st * n)
     matvec(s.lists.product, s.lists.rows, stages * n, s.g, v)
     if uneven and s.stiff:
-        quiet_steep(m, s, stages, s.v2 if four else e.a, v)
-    if four:
-        still_stick(s, s.em, v + 2 * n)
-        hold = still_stick(s, e, v + 2 * n + s.lists.n_sticking)
-        memcpy(s.taken, e.u, n * sizeof(double))
-        take4(m, s, h, v)
-        finish4(m, s, h)
-        return hold
-    hold = still_stick(s, e, v + n)
-    for i in range(n):
-        e.a[i] = v[i]
-    finish2(m, h, s.now.u, s.now.z, s.now.a, e.a, e.u, e.z, e.hs1)
-    govern2(m, s)
-    gather(m, e.u, e.w)
+        quiet_steep(m, s, stages, v)
+    for st in range(stages):
+        hold = still_stick(s, stage_eval(s, stages, st), v + stages * n + st * s.lists.n_sticking)
+    correct(m, s, stages, v)
+    end_motion(m, s, stages)
+    stage_rows(m, s, stages)
     return hold
 
 
-cdef int32_t uneven_motion(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:
-    return quiet_motion(m, s, 1, 1) if four else quiet_motion(m, s, 1, 0)
+cdef int32_t uneven_motion(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
+    return quiet_motion(m, s, 1, 2) if stages == 2 else quiet_motion(m, s, 1, 1)
 
 
-cdef inline int32_t quiet_trial(const tl_model* m, tl_state* s, int32_t four) noexcept nogil:
+cdef inline int32_t quiet_trial(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
     """The trial; 1 when all that stick still do."""
-    if four:
-        predict4(m, s, m.h)
-        govern4(m, s)
-        quiet_forces(m, s, s.em, s.um, 0.5, s.xim)
-    else:
-        predict(m, m.h, s.now.u, s.now.a, s.now.hs1, s.end.u)
-        govern2(m, s)
-    quiet_forces(m, s, s.end, s.end.u, 1.0, s.xi1)
+    cdef int32_t st
+    predict(m, s, stages)
+    for st in range(stages):
+        quiet_forces(m, s, stage_eval(s, stages, st), stage_speeds(s, stages, st), node(stages, st), stage_idle(s, stages, st))
     if s.stiff or s.ties:
-        return uneven_motion(m, s, four)
-    return quiet_motion(m, s, 0, four)
+        return uneven_motion(m, s, stages)
+    return quiet_motion(m, s, 0, stages)
 
 
 cdef inline int32_t stays_quiet(const tl_model* m, tl_state* s, int32_t moved) noexcept nogil:
@@ -240,10 +220,10 @@ cdef inline int32_t make_quiet_trial(const tl_model* m, tl_state* s, int32_t* mo
         if not s.look.known:
             hold_look_ups(m, s)
         s.hint = s.look.held
-        hold[0] = quiet_trial(m, s, 1)
+        hold[0] = quiet_trial(m, s, 2)
         s.hint = s.look.free
     else:
-        hold[0] = quiet_trial(m, s, 0)
+        hold[0] = quiet_trial(m, s, 1)
     return 1
 
 

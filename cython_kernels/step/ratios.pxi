@@ -125,7 +125,7 @@ cdef void stage_ratios(const tl_model* m, tl_state* s, int32_t stages) noexcept 
         for st in range(stages if stages > 0 else 1):
             theta = stage_theta(s, stages, st)
             if m.vg[d].kind == RATIO_SPEED:
-                u = s.now.u if stages == 0 else (s.end.u if st == stages - 1 else s.um)
+                u = stage_speeds(s, stages, st)
                 r.i[st] = ratio_on(r, r.sgn * row_dot(m, m.vg[d].row_a, u)) if stages > 0 else s.ratio[d]
                 r.rate[st] = 0.0
                 r.share[st] = r.slope * r.sgn * row_dot(m, m.vg[d].row_b, u)
@@ -137,7 +137,7 @@ cdef void stage_ratios(const tl_model* m, tl_state* s, int32_t stages) noexcept 
 
 cdef inline double gear_rate(const tl_model* m, const tl_state* s, int32_t d, int32_t stages, int32_t st) noexcept nogil:
     """(w_a - i w_b)' of gear d at a stage, at the speeds as predicted and the acceleration of now."""
-    cdef const double* u = s.now.u if stages == 0 else (s.end.u if st == stages - 1 else s.um)
+    cdef const double* u = stage_speeds(s, stages, st)
     if moving(m) and stages > 0:
         return s.gears.now[d].rate[st] * row_dot(m, m.vg[d].row_b, u)
     return s.gears.rate[d] * row_dot(m, m.vg[d].row_b, u)

@@ -164,7 +164,7 @@ cdef void free_motion_of_rows(const tl_model* m, tl_state* s, tl_rows* p) noexce
     cdef int32_t l, r, q, st, k, n = TL_N(m)
     cdef double x
     cdef const tl_row_law* law
-    stage_motion(m, s, p.stages, s.end.a if p.stages == 1 else s.v2)
+    stage_motion(m, s, p.stages, s.v2)
     for l in range(p.nl):
         law = p.law + l
         for st in range(p.stages):
@@ -369,7 +369,7 @@ cdef int32_t take_force(const tl_model* m, tl_state* s, tl_rows* p, int32_t l) n
 cdef int32_t solve_rows(const tl_model* m, tl_state* s, int32_t stages, int32_t steep, int32_t rounds) noexcept nogil:
     """Forces of all laws along rows and the accelerations that answer them; s.unsolved: not found. steep: some friction or port may be.
 
-    On entry a1 (or v2 = [am, a1]) answers s.g with the forces at predicted motion; on return s.g holds those found here. rounds: how
+    On entry s.v2 answers s.g with the forces at predicted motion; on return s.g holds those found here. rounds: how
     often they are found from the motion they give; 0: once, the accelerations are the caller's to find. 1 when the forces were not
     those that were there already."""
     cdef int32_t l, it = 0, found = 1, laws = (TL_NF(m) + TL_NPORT(m) if steep else 0) + 2 * TL_NJO(m) + TL_NWR(m) + m.ncurved

@@ -273,12 +273,10 @@ cdef void solve_stages(const tl_model* m, tl_state* s, int32_t stages, double* v
 
 
 cdef inline void answer_forces(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
-    """Accelerations of a trial, s.end.a or s.v2 = [am, a1], that answer s.g with the elements at rest held."""
+    """Accelerations s.v2 of the stages of a trial that answer s.g with the elements at rest held."""
     if staged(m):
         solve_stages(m, s, stages, s.v2)
-        if stages == 1:
-            memcpy(s.end.a, s.v2, TL_N(m) * sizeof(double))
     elif stages == 1:
-        hold_trial(m, s, s.g, s.end.a)
+        hold_trial(m, s, s.g, s.v2)
     else:
         hold4(m, s.pat, s.g, s.v2)

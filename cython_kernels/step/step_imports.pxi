@@ -11,7 +11,7 @@ from torqueloop.cython_kernels.locks.locks cimport (
     pattern_of, set_ratio_rows, shift_of,
 )
 from torqueloop.cython_kernels.model.arena cimport cut, cut_ints, mark, release, scratch, scratch_ints
-from torqueloop.cython_kernels.model.lobatto cimport to_end, to_middle
+from torqueloop.cython_kernels.model.lobatto cimport node, start_weight, start_weight_2, to_end, to_middle, to_stage
 from torqueloop.cython_kernels.model.model cimport (
     ACTUATED, ARGUMENT_INPUT, ARGUMENT_TEMPERATURE, BILATERAL, BLOCKED, CAPACITY, CAPPED, CONSTANT,
     CONTACT_BOTH, CONTACT_LIMITED, CONTACT_OPEN, CONTACT_PULLED, DRIVEN_ACCELERATION, DRIVEN_POSITION,
