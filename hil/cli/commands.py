@@ -355,7 +355,7 @@ def doctor(
 @command
 def include() -> None:
     """Print the folder of torqueloop_ecu.h, for the compiler of a control unit: cc -I "$(torqueloop include)" ..."""
-    from torqueloop.hil.ecu.compiled import INCLUDE
+    from torqueloop.hil.ecu.c_header import INCLUDE
 
     print(INCLUDE)
 

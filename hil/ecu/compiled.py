@@ -8,7 +8,6 @@ compiled together with the other file.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import shutil
 import subprocess
 import tempfile
@@ -18,11 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.ecu.c_header import INCLUDE
 from torqueloop.hil.ecu.control_unit import EcuSetup
-from torqueloop.hil.link.endpoints import PeerError
 
-#: folder of torqueloop_ecu.h
-INCLUDE = Path(__file__).resolve().parent / "include"
 #: what `start` may be compiled from
 SOURCES = (".c",)
 COMPILERS = ("cc", "gcc", "clang")
@@ -81,23 +78,6 @@ def _generated(setup: EcuSetup, folder: Path) -> tuple[list[str], list[str]]:
             beside = setup.file.with_name(f"{code.stem}.c")
             others.append(str(beside if beside.is_file() else folder / beside.name))
     return ([str(folder)] if wanted else []), others
-
-
-def exported(file: Path, functions: Sequence[str], abi_function: str, abi: int, header: str) -> ctypes.CDLL:
-    """The shared library with the functions that `header` asks for, built for its version; PeerError."""
-    try:
-        library = ctypes.CDLL(str(file.resolve()))
-    except OSError as error:
-        raise PeerError(f"{file.name} cannot be loaded: {error}") from None
-    missing = [name for name in functions if not hasattr(library, name)]
-    if missing:
-        raise PeerError(f"{file.name} does not export {', '.join(missing)} (C linkage? {header})")
-    version = getattr(library, abi_function)
-    version.restype = ctypes.c_uint32
-    found = version()
-    if found != abi:
-        raise PeerError(f"{file.name} was built for ABI version {found}; this program has {abi}")
-    return library
 
 
 @cache

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,92 +17,23 @@ from typing import Any, Literal
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.frame import FD_LENGTHS, Frame
-from torqueloop.hil.ecu.compiled import exported, shared_library
+from torqueloop.hil.ecu.c_header import ERROR_BYTES, LOG, Header, said, texts, write_log
+from torqueloop.hil.ecu.compiled import shared_library
 from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup
 from torqueloop.hil.ecu.declared_frames import FrameCheck
 from torqueloop.hil.ecu.external import ExternalUnit, Options, hosted, read_options
 from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.results.links import ParticipantStats
 
-#: TORQUELOOP_ECU_ABI
-ABI = 1
+HEADER = Header("torqueloop_ecu.h")
 #: frames a unit may send in a step
 MAX_FRAMES = 256
-_ERROR_BYTES = 512
-_NEEDED = ("tl_ecu_abi", "tl_ecu_init", "tl_ecu_run", "tl_ecu_fini")
 _STATE = ("tl_ecu_save", "tl_ecu_load")
-_Log = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
-_Texts = ctypes.POINTER(ctypes.c_char_p)
-
-
-class CFrame(ctypes.Structure):
-    """tl_frame"""
-
-    _fields_ = [
-        ("id", ctypes.c_uint32),
-        ("bus", ctypes.c_uint8),
-        ("flags", ctypes.c_uint8),
-        ("length", ctypes.c_uint8),
-        ("reserved", ctypes.c_uint8),
-        ("data", ctypes.c_uint8 * 64),
-    ]
-
-
-class CSetup(ctypes.Structure):
-    """tl_ecu_setup"""
-
-    _fields_ = [
-        ("tick_s", ctypes.c_double),
-        ("period_s", ctypes.c_double),
-        ("name", ctypes.c_char_p),
-        ("config", ctypes.c_char_p),
-        ("folder", ctypes.c_char_p),
-        ("n_buses", ctypes.c_uint32),
-        ("n_sensors", ctypes.c_uint32),
-        ("n_actuators", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
-        ("buses", _Texts),
-        ("sensors", _Texts),
-        ("sensor_units", _Texts),
-        ("actuators", _Texts),
-        ("actuator_units", _Texts),
-        ("log", _Log),
-    ]
-
-
-class CInputs(ctypes.Structure):
-    """tl_ecu_inputs"""
-
-    _fields_ = [
-        ("t_s", ctypes.c_double),
-        ("sensors", ctypes.POINTER(ctypes.c_double)),
-        ("frames", ctypes.POINTER(CFrame)),
-        ("n_frames", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
-    ]
-
-
-class COutputs(ctypes.Structure):
-    """tl_ecu_outputs"""
-
-    _fields_ = [
-        ("actuators", ctypes.POINTER(ctypes.c_double)),
-        ("frames", ctypes.POINTER(CFrame)),
-        ("max_frames", ctypes.c_uint32),
-        ("n_frames", ctypes.c_uint32),
-        ("error", ctypes.POINTER(ctypes.c_char)),
-        ("error_size", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
-    ]
-
-
 #: C name -> its image here; a test compares sizes and offsets with the compiler's
-STRUCTS: dict[str, type[ctypes.Structure]] = {
-    "tl_frame": CFrame,
-    "tl_ecu_setup": CSetup,
-    "tl_ecu_inputs": CInputs,
-    "tl_ecu_outputs": COutputs,
-}
+STRUCTS: dict[str, Any] = HEADER.structs
+CFrame, CSetup, CInputs, COutputs = (
+    STRUCTS[f"tl_{name}"] for name in ("frame", "ecu_setup", "ecu_inputs", "ecu_outputs")
+)
 
 
 class LibraryOptions(Options):
@@ -127,7 +57,7 @@ class LibraryUnit:
         self._can_save = False
         self.steps: int = 0
         self.sent: int = 0
-        self._error = ctypes.create_string_buffer(_ERROR_BYTES)
+        self._error = ctypes.create_string_buffer(ERROR_BYTES)
         self._sensors = (ctypes.c_double * max(1, len(setup.sensors)))()
         self._actuators = (ctypes.c_double * max(1, len(setup.actuators)))()
         self._received = (CFrame * 64)()
@@ -135,7 +65,7 @@ class LibraryUnit:
         self._in = CInputs(0.0, self._sensors, self._received, 0, 0)
         self._out = COutputs(
             self._actuators, self._sent, MAX_FRAMES, 0,
-            ctypes.cast(self._error, ctypes.POINTER(ctypes.c_char)), _ERROR_BYTES, 0,
+            ctypes.cast(self._error, ctypes.POINTER(ctypes.c_char)), ERROR_BYTES, 0,
         )  # fmt: skip
         # what the C side keeps pointers to
         self._keep: list[Any] = []
@@ -153,40 +83,25 @@ class LibraryUnit:
             self._texts([pin.unit for pin in setup.sensors]),
             self._texts([pin.name for pin in setup.actuators]),
             self._texts([pin.unit for pin in setup.actuators]),
-            _Log(_write_log),
+            LOG(write_log),
         )  # fmt: skip
         self._keep.append(c)
-        self._unit = library.tl_ecu_init(ctypes.byref(c), self._error, _ERROR_BYTES)
+        self._unit = library.tl_ecu_init(ctypes.byref(c), self._error, ERROR_BYTES)
         if not self._unit:
-            raise PeerError(f"{self._file.name}: tl_ecu_init made no unit: {self._said()}")
+            raise PeerError(f"{self._file.name}: tl_ecu_init made no unit: {said(self._error)}")
         self._library = library
 
     def _load(self) -> ctypes.CDLL:
-        library = exported(self._file, _NEEDED, "tl_ecu_abi", ABI, "torqueloop_ecu.h")
+        library = HEADER.library(self._file, optional=_STATE)
         states = [name for name in _STATE if hasattr(library, name)]
         if len(states) == 1:
             raise PeerError(f"{self._file.name} exports {states[0]} alone; {' and '.join(_STATE)} go together")
         self._can_save = bool(states)
-        library.tl_ecu_init.restype = ctypes.c_void_p
-        library.tl_ecu_init.argtypes = [ctypes.POINTER(CSetup), ctypes.c_char_p, ctypes.c_uint32]
-        library.tl_ecu_run.restype = ctypes.c_int32
-        library.tl_ecu_run.argtypes = [ctypes.c_void_p, ctypes.POINTER(CInputs), ctypes.POINTER(COutputs)]
-        library.tl_ecu_fini.restype = None
-        library.tl_ecu_fini.argtypes = [ctypes.c_void_p]
-        if states:
-            library.tl_ecu_save.restype = ctypes.c_int64
-            library.tl_ecu_save.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
-            library.tl_ecu_load.restype = ctypes.c_int32
-            library.tl_ecu_load.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
         return library
 
     def _texts(self, names: Sequence[str]) -> Any:
-        array = (ctypes.c_char_p * max(1, len(names)))(*(name.encode() for name in names))
-        self._keep.append(array)
-        return ctypes.cast(array, _Texts)
-
-    def _said(self) -> str:
-        return self._error.value.decode("utf-8", "replace") or "(it gave no reason)"
+        self._keep.append(texts(names))
+        return self._keep[-1]
 
     def step(self, inputs: EcuInputs) -> EcuOutputs:
         """One control period."""
@@ -203,7 +118,7 @@ class LibraryUnit:
         self._error[0] = b"\0"
         self._out.n_frames = 0
         if self._library.tl_ecu_run(self._unit, ctypes.byref(self._in), ctypes.byref(self._out)) != 1:
-            raise PeerError(f"{self._file.name}: tl_ecu_run(t = {inputs.t_s:.6g} s) failed: {self._said()}")
+            raise PeerError(f"{self._file.name}: tl_ecu_run(t = {inputs.t_s:.6g} s) failed: {said(self._error)}")
         outputs = EcuOutputs(self._frames(), tuple(self._actuators[: len(self._setup.actuators)]))
         if not all(map(math.isfinite, outputs.actuators)):
             pins = zip(self._setup.actuators, outputs.actuators, strict=True)
@@ -259,10 +174,6 @@ class LibraryUnit:
         self._unit = None
         return ParticipantStats("in process", reported={"steps": self.steps, "frames": self.sent},
                          undeclared=dict(self._check.undeclared))  # fmt: skip
-
-
-def _write_log(text: bytes) -> None:
-    print(text.decode("utf-8", "replace"), file=sys.stderr, flush=True)
 
 
 def make(setup: EcuSetup) -> LibraryUnit | ExternalUnit:

@@ -5,24 +5,18 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from torqueloop.hil.ecu.compiled import exported
+from torqueloop.hil.ecu.c_header import ERROR_BYTES, LOG, Header, said, texts, write_log
 from torqueloop.hil.link.endpoints import PeerError
 
-#: TORQUELOOP_IO_ABI
-ABI = 1
+HEADER = Header("torqueloop_io.h")
 #: TL_IO_OK, TL_IO_STALE; TL_IO_IDLE, TL_IO_RUNS
 OK, STALE, IDLE, RUNS = 0, 1, 0, 1
-_ERROR_BYTES = 512
-_NEEDED = ("tl_io_abi", "tl_io_open", "tl_io_read", "tl_io_write", "tl_io_close")
-_Log = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
-_Texts = ctypes.POINTER(ctypes.c_char_p)
 #: where memory that processes share has a name
 SHARED = "/dev/shm"
 
@@ -66,59 +60,9 @@ class IoSetup:
         return cls(**{**data, **channels})
 
 
-class CChannel(ctypes.Structure):
-    """tl_io_channel"""
-
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("pin", ctypes.c_char_p),
-        ("unit", ctypes.c_char_p),
-        ("low", ctypes.c_double),
-        ("high", ctypes.c_double),
-        ("safe", ctypes.c_double),
-        ("output", ctypes.c_int32),
-        ("reserved", ctypes.c_int32),
-        ("reserved_too", ctypes.c_int64),
-    ]
-
-
-class CWatch(ctypes.Structure):
-    """tl_io_watch"""
-
-    _fields_ = [
-        ("beats", ctypes.c_uint64),
-        ("tick_ns", ctypes.c_int64),
-        ("state", ctypes.c_int32),
-        ("pid", ctypes.c_int32),
-        ("taken", ctypes.c_int32),
-        ("reserved", ctypes.c_int32),
-    ]
-
-
-class CIoSetup(ctypes.Structure):
-    """tl_io_setup"""
-
-    _fields_ = [
-        ("tick_s", ctypes.c_double),
-        ("name", ctypes.c_char_p),
-        ("folder", ctypes.c_char_p),
-        ("channels", ctypes.POINTER(CChannel)),
-        ("keys", _Texts),
-        ("values", _Texts),
-        ("watch", ctypes.POINTER(CWatch)),
-        ("watch_file", ctypes.c_char_p),
-        ("log", _Log),
-        ("n_channels", ctypes.c_uint32),
-        ("n_inputs", ctypes.c_uint32),
-        ("n_keys", ctypes.c_uint32),
-        ("simulated", ctypes.c_int32),
-    ]
-
-
 #: C name -> its image here; a test compares sizes and offsets with the compiler's
-STRUCTS: dict[str, type[ctypes.Structure]] = {
-    "tl_io_channel": CChannel, "tl_io_watch": CWatch, "tl_io_setup": CIoSetup
-}  # fmt: skip
+STRUCTS: dict[str, Any] = HEADER.structs
+CChannel, CWatch, CIoSetup = (STRUCTS[f"tl_io_{name}"] for name in ("channel", "watch", "setup"))
 
 
 class OpenDevice:
@@ -127,37 +71,29 @@ class OpenDevice:
     def __init__(self, setup: IoSetup) -> None:
         self.setup: IoSetup = setup
         file = Path(setup.library)
-        library = exported(file, _NEEDED, "tl_io_abi", ABI, "torqueloop_io.h")
-        library.tl_io_open.restype = ctypes.c_void_p
-        library.tl_io_open.argtypes = [ctypes.POINTER(CIoSetup), ctypes.c_char_p, ctypes.c_uint32]
-        library.tl_io_write.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
-        library.tl_io_write.restype = ctypes.c_int32
-        library.tl_io_read.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
-        library.tl_io_read.restype = ctypes.c_int32
-        library.tl_io_close.argtypes, library.tl_io_close.restype = [ctypes.c_void_p], None
+        library = HEADER.library(file)
         self._library = library
         self._make_watch()
         channels = (CChannel * max(1, len(setup.inputs) + len(setup.outputs)))()
         for k, channel in enumerate((*setup.inputs, *setup.outputs)):
-            texts = (channel.name.encode(), channel.pin.encode(), channel.unit.encode())
+            words = (channel.name.encode(), channel.pin.encode(), channel.unit.encode())
             output = int(k >= len(setup.inputs))
-            channels[k] = CChannel(*texts, channel.low, channel.high, channel.safe, output, 0, 0)
-        keys, values = _texts(list(setup.options)), _texts(list(setup.options.values()))
+            channels[k] = CChannel(*words, channel.low, channel.high, channel.safe, output, 0, 0)
+        keys, values = texts(list(setup.options)), texts(list(setup.options.values()))
         watch = CWatch.from_buffer(self._memory)
         c = CIoSetup(
-            setup.tick_s, setup.name.encode(), setup.folder.encode(), channels, ctypes.cast(keys, _Texts),
-            ctypes.cast(values, _Texts), ctypes.pointer(watch), self.watch_file.encode(), _Log(_write_log),
+            setup.tick_s, setup.name.encode(), setup.folder.encode(), channels, keys, values, ctypes.pointer(watch),
+            self.watch_file.encode(), LOG(write_log),
             len(setup.inputs) + len(setup.outputs), len(setup.inputs), len(setup.options), int(setup.simulated),
         )  # fmt: skip
         # what the C side keeps pointers to
         self._keep: list[Any] = [channels, keys, values, watch, c]
         self._safe = (ctypes.c_double * max(1, len(setup.outputs)))(*(channel.safe for channel in setup.outputs))
-        error = ctypes.create_string_buffer(_ERROR_BYTES)
-        self.device: int | None = library.tl_io_open(ctypes.byref(c), error, _ERROR_BYTES)
+        error = ctypes.create_string_buffer(ERROR_BYTES)
+        self.device: int | None = library.tl_io_open(ctypes.byref(c), error, ERROR_BYTES)
         if not self.device:
             self._drop_watch()
-            said = error.value.decode("utf-8", "replace") or "(it gave no reason)"
-            raise PeerError(f"{file.name}: tl_io_open refuses: {said}")
+            raise PeerError(f"{file.name}: tl_io_open refuses: {said(error)}")
         if not self.write_safe():
             self.close()
             raise PeerError(f"{file.name}: tl_io_write does not take the safe values")
@@ -219,11 +155,3 @@ class OpenDevice:
         """The name goes; the memory stays mapped for those who look at it."""
         if os.path.exists(self.watch_file):
             os.unlink(self.watch_file)
-
-
-def _texts(words: list[str]) -> Any:
-    return (ctypes.c_char_p * max(1, len(words)))(*(word.encode() for word in words))
-
-
-def _write_log(text: bytes) -> None:
-    print(text.decode("utf-8", "replace"), file=sys.stderr, flush=True)

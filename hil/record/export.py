@@ -13,6 +13,7 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import ConfigError
-from torqueloop.core.describe.naming import csv_row
-from torqueloop.hil.record.mf4 import SAMPLES, MissingExtraError, no_asammdf, start_of
+from torqueloop.hil.record.mf4 import SAMPLES, MissingExtraError, mf4_file
+from torqueloop.hil.record.mf4_stream import Mf4Stream
 from torqueloop.hil.record.pieces import SignalPieces
+from torqueloop.hil.record.streamed import CsvFile, parquet_schema, pyarrow
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,14 @@ class _Chosen:
         if count:
             yield np.concatenate(t), np.concatenate(x)
 
+    def given_to(self, file: CsvFile | Mf4Stream) -> int:
+        """Write all pieces; how many samples they were."""
+        samples = 0
+        for t, x in self.pieces():
+            file.write(t, x)
+            samples += len(t)
+        return samples
+
 
 def export(
     run_dir: Path | str, target: Path | str, form: str = "", signals: Sequence[str] = ("*",), every: int = 1
@@ -90,30 +100,24 @@ def export(
 
 
 def _parquet(chosen: _Chosen, target: Path, _: Path) -> int:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("writing Parquet needs pyarrow: pip install 'torqueloop[export]'") from None
-    fields = [pa.field("t", pa.float64(), False, {"unit": "s"})]
-    fields += [pa.field(n, pa.float64(), False, {"unit": u}) for n, u in zip(chosen.names, chosen.units, strict=True)]
-    schema, samples = pa.schema(fields), 0
+    arrow, parquet = pyarrow()
+    schema, samples = parquet_schema(arrow, chosen.names, chosen.units), 0
     with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
         for t, x in chosen.pieces():
-            writer.write_table(pa.table([t, *x.T.copy()], schema=schema))
+            writer.write_table(arrow.table([t, *x.T.copy()], schema=schema))
             samples += len(t)
     return samples
 
 
 def _csv(chosen: _Chosen, target: Path, _: Path) -> int:
-    samples = 0
-    with target.open("w", encoding="utf-8", newline="") as stream:
-        stream.write(f"{csv_row(['t', *chosen.names])}\n{csv_row(['s', *chosen.units])}\n")
-        for t, x in chosen.pieces():
-            rows = zip(t.tolist(), x.tolist(), strict=True)
-            stream.writelines(f"{time!r},{','.join(map(repr, row))}\n" for time, row in rows)
-            samples += len(t)
-    return samples
+    target.unlink(missing_ok=True)
+    with closing(CsvFile(target, chosen.names, chosen.units)) as file:
+        return chosen.given_to(file)
+
+
+def _mf4(chosen: _Chosen, target: Path, run_dir: Path) -> int:
+    with mf4_file(run_dir, target, chosen.names, chosen.units) as file:
+        return chosen.given_to(file)
 
 
 def _mcap(chosen: _Chosen, target: Path, run_dir: Path) -> int:
@@ -148,27 +152,6 @@ def _mcap(chosen: _Chosen, target: Path, run_dir: Path) -> int:
                     writer.add_message(channel, time, json.dumps(message).encode(), time)
                 samples += 1
         writer.finish()  # type: ignore[no-untyped-call]
-    return samples
-
-
-def _mf4(chosen: _Chosen, target: Path, run_dir: Path) -> int:
-    try:
-        from asammdf import MDF, Signal
-    except ImportError:
-        raise no_asammdf() from None
-    samples = 0
-    with MDF(version="4.10") as mdf:
-        mdf.header.start_time = start_of(run_dir)[0]
-        for t, x in chosen.pieces():
-            columns = x.T.copy()
-            if samples:
-                mdf.extend(0, [(t, None), *((column, None) for column in columns)])
-            else:
-                units = ["" if unit == "1" else unit for unit in chosen.units]
-                named = zip(columns, chosen.names, units, strict=True)
-                mdf.append([Signal(c, t, name=n, unit=u) for c, n, u in named], comment="torqueloop signals")
-            samples += len(t)
-        mdf.save(str(target), overwrite=True)
     return samples
 
 

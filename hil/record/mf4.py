@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.common.lean_imports import with_asammdf
+from torqueloop.hil.record.mf4_stream import Mf4Stream
 from torqueloop.hil.record.pieces import Pieces, SignalPieces
 from torqueloop.hil.record.recording import RecordingError
 from torqueloop.hil.record.run_data import read_signals
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 #: samples that are gathered before they are written: of 200 signals 25 MB
 SAMPLES = 16384
+#: beside the signals: what the loop says of itself, with its unit
+OWN = {"rig.wake_lateness": "us", "rig.compute": "us"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -80,22 +85,17 @@ def write_frames(target: Path, start: datetime, messages: Iterable[can.Message])
 
 def write_mf4(run_dir: Path | str, target: Path | str, signals: Signals | None = None) -> int:
     """Export the signals to ASAM MDF 4 (the frames: `write_bus_log`). Returns the number of channels."""
-    try:
-        from asammdf import MDF, Signal
-    except ImportError:
-        raise no_asammdf() from None
     signals = signals if signals is not None else read_signals(run_dir)
-    units = {name: "" if unit == "1" else unit for name, unit in signals.units.items()}
-    names = [*((name, units[name]) for name in signals.names), ("rig.wake_lateness", "us"), ("rig.compute", "us")]
-    with MDF(version="4.10") as mdf:
-        mdf.header.start_time = start_of(run_dir)[0]
-        for first in range(0, max(signals.n, 1), SAMPLES):
+    names, units = [*signals.names, *OWN], [*signals.units.values(), *OWN.values()]
+    with mf4_file(run_dir, target, names, units) as file:
+        for first in range(0, signals.n, SAMPLES):
             part = signals.part(first, first + SAMPLES)
             columns = [*(part[name] for name in signals.names), part.wake_lateness_us, part.compute_us]
-            if first:
-                mdf.extend(0, [(part.t, None), *((column, None) for column in columns)])
-                continue
-            named = zip(columns, names, strict=True)
-            mdf.append([Signal(c, part.t, name=n, unit=u) for c, (n, u) in named], comment="torqueloop signals")
-        mdf.save(str(target), overwrite=True)
+            file.write(part.t, np.column_stack(columns))
     return len(names)
+
+
+def mf4_file(run_dir: Path | str, target: Path | str, names: Sequence[str], units: Sequence[str]) -> Mf4Stream:
+    """A file of signals of a run, instead of one that is there; its time begins with the run."""
+    Path(target).unlink(missing_ok=True)
+    return Mf4Stream(target, names, units, start_of(run_dir)[0])

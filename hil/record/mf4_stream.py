@@ -17,7 +17,7 @@ import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,12 @@ class BlockFile:
             raise OSError(error.errno, error.strerror, str(self.path)) from error
         self.bytes_written += len(data)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def sync(self) -> None:
         """To the disk."""
         if self._fd >= 0:
@@ -112,7 +118,9 @@ class Mf4Stream(BlockFile):
     def __init__(self, path: Path | str, names: Sequence[str], units: Sequence[str], start: datetime) -> None:
         """names and units of the channels beside the time (`t`, s), all float64; start: when t was 0."""
         self._columns = len(names)
-        head, data_group, channel_group = _heads(list(names), list(units), start)
+        # no unit is what others write for a number
+        written = ["" if unit == "1" else unit for unit in units]
+        head, data_group, channel_group = _heads(list(names), written, start)
         super().__init__(Path(path), head)
         self._group = self.group(data_group, channel_group, 8 * (1 + self._columns))
 

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.naming import csv_row
 from torqueloop.hil.record.file_form import FileForm
-from torqueloop.hil.record.mf4 import MissingExtraError, epoch_of
+from torqueloop.hil.record.mf4 import OWN, MissingExtraError, epoch_of
 from torqueloop.hil.record.mf4_stream import Mf4Stream
 from torqueloop.hil.record.signals import signal_dtype
 
@@ -29,8 +30,8 @@ Form = Literal["mf4", "csv", "parquet"]
 FORMS: tuple[Form, ...] = ("mf4", "csv", "parquet")
 #: samples of a part of a Parquet folder; more: fewer files, more memory and more lost by a kill
 PART_SAMPLES = 16384
-#: beside the signals, as in the export of a whole run
-_OWN = (("rig.wake_lateness", "us", "wake_lateness_ns"), ("rig.compute", "us", "compute_ns"))
+#: columns of the records that are OWN, in its order [ns]
+_OWN = ("wake_lateness_ns", "compute_ns")
 
 Array = NDArray[np.float64]
 
@@ -58,11 +59,10 @@ class Streamed(FileForm):
             raise ConfigError("{key} = {value} cannot be written while running", key="formats", value=form,
                               allowed=", ".join(FORMS))  # fmt: skip
         if form == "parquet":
-            _pyarrow()
+            pyarrow()
         super().__init__(run_dir, f"signals.{form}")
         self.form = form
-        self._names = [*names, *(name for name, _, _ in _OWN)]
-        self._units = ["" if u == "1" and form == "mf4" else u for u in (*units, *(unit for _, unit, _ in _OWN))]
+        self._names, self._units = [*names, *OWN], [*units, *OWN.values()]
         self._dtype, self._n = signal_dtype(len(names)), len(names)
         self._tick_s, self._started, self._epoch_ns = tick_s, started, epoch_ns
         self._writer: _Writer | None = None
@@ -73,7 +73,7 @@ class Streamed(FileForm):
             self._writer = self._open(records[0])
         values = np.empty((len(records), self._n + len(_OWN)))
         values[:, : self._n] = records["out"]
-        for k, (_, _, column) in enumerate(_OWN):
+        for k, column in enumerate(_OWN):
             values[:, self._n + k] = records[column] * 1e-3
         self._writer.write((records["tick"] + 1) * self._tick_s, values)
         if sync:
@@ -85,7 +85,7 @@ class Streamed(FileForm):
             first_ns = int(first["t_wall_ns"]) - int(first["tick"]) * round(1e9 * self._tick_s)
             start = epoch_of(self._epoch_ns, first_ns) if self._epoch_ns and first_ns > 0 else self._started
             return Mf4Stream(self._path, self._names, self._units, start)
-        kind = _Csv if self.form == "csv" else _Parquet
+        kind = CsvFile if self.form == "csv" else _Parquet
         return kind(self._path, self._names, self._units)
 
     def _close(self) -> None:
@@ -94,13 +94,13 @@ class Streamed(FileForm):
             self.status = replace(self.status, bytes_written=self._writer.bytes_written)
 
 
-class _Csv:
-    """As `torqueloop export` writes it."""
+class CsvFile:
+    """First line names, second units; numbers as Python writes them, so that they come back."""
 
     def __init__(self, path: Path, names: Sequence[str], units: Sequence[str]) -> None:
         self.bytes_written = 0
         self._file: IO[bytes] = path.open("xb")
-        self._put(",".join(["t", *names]) + "\n" + ",".join(["s", *units]) + "\n")
+        self._put(f"{csv_row(['t', *names])}\n{csv_row(['s', *units])}\n")
 
     def _put(self, text: str) -> None:
         self.bytes_written += self._file.write(text.encode())
@@ -121,11 +121,9 @@ class _Parquet:
     """Parts of PART_SAMPLES, each a file of its own under its last name when it is whole."""
 
     def __init__(self, path: Path, names: Sequence[str], units: Sequence[str]) -> None:
-        pa, self._parquet = _pyarrow()
+        self._arrow, self._parquet = pyarrow()
         path.mkdir()
-        fields = [pa.field("t", pa.float64(), False, {"unit": "s"})]
-        fields += [pa.field(n, pa.float64(), False, {"unit": u}) for n, u in zip(names, units, strict=True)]
-        self._schema, self._table, self._path = pa.schema(fields), pa.table, path
+        self._schema, self._path = parquet_schema(self._arrow, names, units), path
         self._parts: list[tuple[Array, Array]] = []
         self._count = self._number = self.bytes_written = 0
 
@@ -143,7 +141,7 @@ class _Parquet:
         name = f"{self._number:06d}.parquet"
         # readers of a folder pass over names that begin with a dot
         hidden = self._path / f".{name}"
-        table = self._table([t, *values.T.copy()], schema=self._schema)
+        table = self._arrow.table([t, *values.T.copy()], schema=self._schema)
         self._parquet.write_table(table, hidden, compression="zstd")
         self.bytes_written += hidden.stat().st_size
         hidden.rename(self._path / name)
@@ -156,10 +154,17 @@ class _Parquet:
             self._flush()
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def parquet_schema(arrow: Any, names: Sequence[str], units: Sequence[str]) -> Any:
+    """Columns `t` and the signals, with their units."""
+    columns = zip(["t", *names], ["s", *units], strict=True)
+    return arrow.schema([arrow.field(name, arrow.float64(), False, {"unit": unit}) for name, unit in columns])
+
+
+def pyarrow() -> tuple[Any, Any]:
+    """pyarrow and its module for Parquet; MissingExtraError without it."""
     try:
-        import pyarrow
+        import pyarrow as arrow
         from pyarrow import parquet
     except ImportError:
         raise MissingExtraError("writing Parquet needs pyarrow: pip install 'torqueloop[export]'") from None
-    return pyarrow, parquet
+    return arrow, parquet

@@ -17,7 +17,7 @@ import torqueloop as tl
 from torqueloop.configs import installed
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.file_check import check_file
-from torqueloop.hil.ecu.compiled import INCLUDE
+from torqueloop.hil.ecu.c_header import INCLUDE
 from torqueloop.hil.io.library import STRUCTS, Channel, IoSetup, OpenDevice
 from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.rig.devices.device import RigPlan

@@ -98,10 +98,15 @@ def test_export_of_frames_takes_no_choice_of_signals(run_dir: Path, tmp_path: Pa
     assert status == 0 and "samples of" in text
 
 
-def test_mf4_without_the_extra_says_what_to_install(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mf4_of_frames_without_the_extra_says_what_to_install(
+    run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signals need no other package."""
+    monkeypatch.setattr("torqueloop.hil.record.mf4.with_asammdf", lambda: False)
     monkeypatch.setitem(sys.modules, "asammdf", None)
     status, text = call("report", run_dir, "--no-html", "--mf4")
     assert status == 2 and "pip install 'torqueloop[mf4]'" in text
+    assert call("export", run_dir, tmp_path / "signals.mf4")[0] == 0
 
 
 def test_report_of_something_else_is_wrong_input(tmp_path: Path) -> None:
