@@ -31,7 +31,9 @@ def test_every_kernel_has_an_extension_of_its_place_in_the_package(build: Module
     assert {"torqueloop.cython_kernels.step.generic", "torqueloop.cython_kernels.tick.rig"} <= names
     for ext in build.extensions():
         source = ROOT / ext.sources[0]
-        assert source.exists() and source.with_suffix("").as_posix().endswith(ext.name.replace(".", "/"))
+        # Cython writes the C of the shared module
+        assert source.exists() or ext.name == build.SHARED
+        assert source.with_suffix("").as_posix().endswith(ext.name.replace(".", "/"))
 
 
 @pytest.mark.proof
