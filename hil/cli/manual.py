@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markdown import Markdown
 
 from torqueloop.configs import package_root
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
@@ -37,5 +36,7 @@ def docs(
     if not out_console.is_terminal:
         typer.echo(text, nl=False)
         return
+    from rich.markdown import Markdown
+
     with out_console.pager(styles=True):
         out_console.print(Markdown(text))
