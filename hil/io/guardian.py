@@ -87,6 +87,7 @@ def make_safe(setups: Iterable[IoSetup], what: str, patience_s: float = 0.0) -> 
     seen here before it has released its devices."""
     done, until = True, time.monotonic() + patience_s
     for setup in setups:
+        said = False
         while True:
             try:
                 OpenDevice(setup).close()
@@ -97,6 +98,10 @@ def make_safe(setups: Iterable[IoSetup], what: str, patience_s: float = 0.0) -> 
                     done = False
                     print(f"I/O device {setup.name}: the rig {what}: {error}", file=sys.stderr, flush=True)
                     break
+                if not said:
+                    said = True
+                    print(f"I/O device {setup.name}: the rig {what}: {error}; it is asked again for {patience_s:g} s",
+                          file=sys.stderr, flush=True)  # fmt: skip
             time.sleep(RETRY_S)
     return done
 

@@ -25,6 +25,7 @@ from torqueloop.hil.rig.devices.io import IoCards
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.live_run import StartError
 from torqueloop.hil.rig.run.replay import replay
+from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
 
@@ -134,6 +135,15 @@ def test_a_mistake_is_found_before_anything_runs(tmp_path: Path, mistake: str) -
     assert checked.error is not None
     with pytest.raises(ConfigError, match=text):
         raise checked.error
+
+
+def test_a_source_is_compiled_into_a_run_folder_that_is_named_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = card(tmp_path, file=str(tmp_path / "pins"))
+    monkeypatch.chdir(tmp_path)
+    assert run_rig(path, RunSpec("virtual", 0.05, Path("here"))).stats.io["card"].reads == 50
+    assert (tmp_path / "here" / "io_card.so").is_file()
 
 
 def test_a_source_that_does_not_compile_is_named_with_the_words_of_the_compiler(tmp_path: Path) -> None:

@@ -321,7 +321,9 @@ def test_a_stopped_rig_whose_device_belongs_to_one_process_is_killed(tmp_path: P
     assert "I/O device card: the rig has died, its outputs are safe" in said
 
 
-def test_a_device_that_a_dying_process_has_not_let_go_yet_is_asked_again(tmp_path: Path) -> None:
+def test_a_device_that_a_dying_process_has_not_let_go_yet_is_asked_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A process that dies closes its files one by one: the guardian sees its end before the card is free."""
     path = card(tmp_path, *PATIENT, file=str(tmp_path / "pins"), only="1")
     plan = load_plan(path)
@@ -329,8 +331,13 @@ def test_a_device_that_a_dying_process_has_not_let_go_yet_is_asked_again(tmp_pat
     with (tmp_path / "pins").open("a") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert not make_safe(setups.values(), "has died")
+        assert "asked again" not in capsys.readouterr().err
         threading.Timer(0.2, lambda: fcntl.flock(held, fcntl.LOCK_UN)).start()
         assert make_safe(setups.values(), "has died", 30.0)
+    # said at once: a reader of the messages does not have to wait for the end of the attempts
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2 and said[0].endswith("another process has the card; it is asked again for 30 s")
+    assert said[1] == "I/O device card: the rig has died, its outputs are safe"
     assert written(tmp_path)[-1][VALUE] == SAFE
 
 

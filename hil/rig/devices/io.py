@@ -221,7 +221,8 @@ class IoCards(Device[IoTables]):
             path = relative(self.file, self.given.io[name].library, DRIVERS)
         except ConfigError as error:
             raise error.located(**where) from None
-        return path if path.suffix not in SOURCES else compiled(path, (folder or Path()) / f"io_{name}.so", where)
+        target = Path(f"io_{name}.so") if folder is None else folder.absolute() / f"io_{name}.so"
+        return path if path.suffix not in SOURCES else compiled(path, target, where)
 
     def setups(self, folder: Path, simulated: bool) -> dict[str, IoSetup]:
         """What each device receives when it is opened; folder: of the run."""
