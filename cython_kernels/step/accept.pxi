@@ -97,26 +97,18 @@ cdef int32_t take_back(const tl_model* m, tl_state* s, double x, const double* w
 cdef inline void motion_taken(const tl_model* m, tl_state* s, double x, int32_t four, tl_cvec* wm, tl_cvec* w1) noexcept nogil:
     """Row speeds in the middle (three points) and at the end of the part x of the trial that is taken. For x < 1 s.end.u, s.end.z and
     s.um become those of the part."""
-    cdef int32_t i
-    cdef double h = s.h, xh = x * s.h, y = 0.5 * x
-    wm[0] = s.em.w if four else s.end.w
+    wm[0] = s.em.w
     w1[0] = s.end.w
     if x == 1.0:
         return
-    if not four:
-        motion_at2(m, x, xh, s.now.u, s.now.z, s.now.a, s.end.hs1, s.end.u, s.end.z)
-        gather(m, s.end.u, s.em.w)
-        wm[0] = s.em.w
-        w1[0] = s.em.w
-        return
-    for i in range(TL_N(m)):
-        s.end.z[i] = s.now.z[i] + xh * s.now.u[i] + xh * xh * (0.5 * s.now.a[i] + x * (s.end.hs1[i] / 6.0 + x * s.s2[i] / 12.0))
-        s.end.u[i] = s.now.u[i] + xh * (s.now.a[i] + x * (0.5 * s.end.hs1[i] + x * s.s2[i] / 3.0))
-        s.um[i] = s.now.u[i] + y * h * (s.now.a[i] + y * (0.5 * s.end.hs1[i] + y * s.s2[i] / 3.0))
-    gather(m, s.um, s.event.wm)
+    angles_at(m, four, x, s.h, s.now.u, s.now.z, s.now.a, s.end.hs1, s.s2, s.end.z)
+    speeds_at(m, four, x, s.h, s.now.u, s.now.a, s.end.hs1, s.s2, s.end.u)
     gather(m, s.end.u, s.event.w)
-    wm[0] = s.event.wm
     w1[0] = s.event.w
+    if four:
+        speeds_at(m, 1, 0.5 * x, s.h, s.now.u, s.now.a, s.end.hs1, s.s2, s.um)
+        gather(m, s.um, s.event.wm)
+        wm[0] = s.event.wm
 
 
 cdef int32_t brakes_drive(const tl_model* m, const tl_state* s) noexcept nogil:
@@ -302,7 +294,7 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
             s.now.hs1[i] = s.end.hs1[i] + 2.0 * x * s.s2[i]
             s.hs2[i] = s.s2[i]
     for i in range(TL_NHOT(m)):
-        s.now.w[i] = s.event.w[i] if four else s.em.w[i]
+        s.now.w[i] = s.event.w[i]
     lerp(forces_of(s.now), forces_of(s.em), forces_of(s.end), TL_NPORT(m) + 6 * TL_NF(m), x, four)
     if TL_NLS(m) > 0:
         lerp(s.now.rea, s.em.rea, s.end.rea, TL_NLS(m), x, four)

@@ -135,13 +135,23 @@ cdef inline double work_on(const tl_model* m, const tl_state* s, int32_t four, i
     return s.h * work4(s.now.w[k], wm, w1, f0, fm, f1)
 
 
-cdef inline void motion_at2(const tl_model* m, double x, double xh, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec hs1, tl_vec ux,
-                            tl_vec zx) noexcept nogil:
-    """Speeds ux and angles zx at the fraction x of a trial of two points, on its polynomial; xh: its time."""
+cdef inline void speeds_at(const tl_model* m, int32_t four, double x, double h, tl_cvec u, tl_cvec a, tl_cvec hs1, tl_cvec s2,
+                           tl_vec ux) noexcept nogil:
+    """Speeds ux at the fraction x of a trial, on the polynomial of its acceleration, (17) and (18)."""
     cdef int32_t i
+    cdef double xh = x * h
     for i in range(TL_N(m)):
-        zx[i] = z[i] + xh * u[i] + xh * xh * (0.5 * a[i] + (1.0 / 6.0) * x * hs1[i])
-        ux[i] = u[i] + xh * (a[i] + 0.5 * x * hs1[i])
+        ux[i] = u[i] + xh * (a[i] + x * (0.5 * hs1[i] + (1.0 / 3.0) * x * s2[i] if four else 0.5 * hs1[i]))
+
+
+cdef inline void angles_at(const tl_model* m, int32_t four, double x, double h, tl_cvec u, tl_cvec z, tl_cvec a, tl_cvec hs1, tl_cvec s2,
+                           tl_vec zx) noexcept nogil:
+    """And angles zx."""
+    cdef int32_t i
+    cdef double xh = x * h
+    for i in range(TL_N(m)):
+        zx[i] = z[i] + xh * u[i] + xh * xh * (
+            0.5 * a[i] + x * ((1.0 / 6.0) * hs1[i] + (1.0 / 12.0) * x * s2[i] if four else (1.0 / 6.0) * hs1[i]))
 
 
 cdef inline void rates_at(const tl_model* m, double x, tl_vec a, tl_cvec hs1, tl_cvec s2) noexcept nogil:

@@ -13,19 +13,11 @@ cdef enum:
     BODY_PASSES = 12       # with joint shafts on bodies, whose speeds swing with those: 2 to 4 are usual
 
 
-cdef inline void predict_stage(const tl_model* m, int32_t stages, double x, double h, tl_cvec u, tl_cvec a, tl_cvec hs1, tl_cvec hs2,
-                               tl_vec found) noexcept nogil:
-    """Speeds at the fraction x if the acceleration goes on as it did, (17) and (18)."""
-    cdef int32_t i
-    for i in range(TL_N(m)):
-        found[i] = u[i] + h * (a[i] + 0.5 * hs1[i]) if stages == 1 else u[i] + h * x * (a[i] + x * (0.5 * hs1[i] + x / 3.0 * hs2[i]))
-
-
 cdef inline void predict(const tl_model* m, tl_state* s, int32_t stages) noexcept nogil:
-    """Speeds at the stages before their accelerations are known, and the integrals of the idle controllers there."""
+    """Speeds at the stages if the acceleration goes on as it did, and the integrals of the idle controllers there."""
     if stages == 2:
-        predict_stage(m, 2, 0.5, s.h, s.now.u, s.now.a, s.now.hs1, s.hs2, s.um)
-    predict_stage(m, stages, 1.0, s.h, s.now.u, s.now.a, s.now.hs1, s.hs2, s.end.u)
+        speeds_at(m, 1, 0.5, s.h, s.now.u, s.now.a, s.now.hs1, s.hs2, s.um)
+    speeds_at(m, stages == 2, 1.0, s.h, s.now.u, s.now.a, s.now.hs1, s.hs2, s.end.u)
     govern(m, s, stages)
 
 
