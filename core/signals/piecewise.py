@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -127,12 +128,15 @@ class Table(Signal):
 
     def sample(self, t: Array, side: int = 0) -> Array:
         if t.size and self.t.size > 1:
-            # most stretches of a run lie between two points: the same arithmetic without a search for each time
+            # most stretches of a run lie between two points, and parts of a step between events are one time: the same
+            # arithmetic without a search for each time
             find = bisect_left if side < 0 else bisect_right
-            ends = (t.item(0),) if t.size == 1 else (t.min(), t.max())
-            places = {find(self._times, end) for end in ends}
-            if len(places) == 1:
-                return self._between(places.pop() - 1, t)
+            if t.size == 1:
+                time = t.item()
+                return np.array(self._between(find(self._times, time) - 1, time)).reshape(t.shape)
+            place = find(self._times, t.min())
+            if place == find(self._times, t.max()):
+                return np.full(t.shape, self._between(place - 1, t))
         # index of the last point before t (a point at t itself counts when seen from the right)
         k = np.searchsorted(self.t, t, side="left" if side < 0 else "right") - 1
         low, high = np.clip(k, 0, None), np.clip(k + 1, None, len(self.t) - 1)
@@ -141,12 +145,13 @@ class Table(Signal):
         inner = self.y[low] + (self.y[high] - self.y[low]) * share
         return np.where(k < 0, self.y[0], np.where(k >= len(self.t) - 1, self.y[-1], inner))
 
-    def _between(self, k: int, t: Array) -> Array:
-        """Values at times between points k and k + 1 (or before the first, after the last)."""
-        if k < 0 or k >= len(self.t) - 1:
-            return np.full(t.shape, self.y[max(k, 0)])
-        (t0, t1), (y0, y1) = self._times[k : k + 2], self._values[k : k + 2]
-        return np.asarray(y0 + (y1 - y0) * ((t - t0) / (t1 - t0)))
+    def _between(self, k: int, t: Any) -> Any:
+        """Values at times, an array or a number, between points k and k + 1; before the first and after the last one
+        number."""
+        if k < 0 or k >= len(self._times) - 1:
+            return self._values[max(k, 0)]
+        t0, y0 = self._times[k], self._values[k]
+        return y0 + (self._values[k + 1] - y0) * ((t - t0) / (self._times[k + 1] - t0))
 
     def event_times(self, t0: float, t1: float) -> list[float]:
         return inside(self._times, t0, t1)
