@@ -277,6 +277,8 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     head.tick = r.tick
     head.now_ns = now_ns
     r.input_at = sizeof(input_head_t)
+    if r.n_io > 0:
+        _read_io(r)
     cause = load_acquire_i32(&r.beat.asked)
     if cause > CAUSE_NONE and not r.safe_latched:
         head.cause = cause

@@ -38,17 +38,27 @@ cdef void _take_inputs(rig_t* r, io_device_t* d, uint32_t* flags) noexcept nogil
         rig_latch(r, CAUSE_IO, number << IO_REASON_BITS | IO_READ)
 
 
-cdef void _latch_io(rig_t* r, input_head_t* head, uint32_t* flags) noexcept nogil:
-    """Read all devices."""
-    cdef int64_t since = clock_now(r.script), number, n = 0, state
-    cdef size_t count_at = r.input_at, n_bytes
-    cdef io_device_t* d
-    for number in range(r.n_io):
-        d = &r.io[number]
+cdef void _read_io(rig_t* r) noexcept nogil:
+    """Read all devices, before causes of other threads are taken: one that keeps the tick waiting is named as the cause,
+    and not another one that became old meanwhile."""
+    cdef int64_t since = clock_now(r.script)
+    cdef io_device_t* d = r.io
+    cdef io_device_t* end = d + r.n_io
+    while d < end:
         if d.read != NULL:
             d.state = d.read(d.device, sim_tick(r) * r.tick_s, d.value)
             d.reads += 1
             _io_took(r, d, &since, d.read_time, &d.slow)
+        d += 1
+
+
+cdef void _latch_io(rig_t* r, input_head_t* head, uint32_t* flags) noexcept nogil:
+    """What all devices have read."""
+    cdef int64_t number, n = 0, state
+    cdef size_t count_at = r.input_at, n_bytes
+    cdef io_device_t* d
+    for number in range(r.n_io):
+        d = &r.io[number]
         n_bytes = d.n_in * sizeof(double)
         if d.state != d.state_kept or memcmp(d.value, d.kept, n_bytes) != 0:
             if n == 0:

@@ -355,7 +355,7 @@ def test_a_device_that_never_returns_has_safe_values_from_the_guardian(tmp_path:
 def test_a_tick_that_hung_and_returns_writes_safe_values_itself(tmp_path: Path) -> None:
     edits = ("safe_state.watchdog_s = 0.6", "safe_state.stop_after_s = 0.1")
     result = real(on_own_bus(tmp_path, *edits, mode="pause", at_s="0.5"))
-    assert result.stats.safe_state.kind == "hung" and result.stats.safe_state.step == 501
+    assert result.stats.safe_state.kind == "hung" and result.stats.safe_state.step == 500
     after = [row for row in written(tmp_path) if row[TIME] > 0.5005]
     assert len(after) >= 100 and {row[VALUE] for row in after} == {SAFE}
     assert len({row[PROCESS] for row in written(tmp_path)}) == 1, "before the guardian had to act"
