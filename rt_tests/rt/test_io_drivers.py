@@ -55,7 +55,7 @@ def in_the_machine(folder: Path, command: str) -> list[str]:
 #: what comedi_test does: outputs of subdevice 1 are looped to inputs of subdevice 0; 16 bits over -10 .. 10 V
 COMEDI = """
 key device /dev/comedi0
-in back 0:0 V -10 10 0
+in back 0:0 V -99 99 0
 in other 0:1:0 V -10 10 0
 out volts 1:0 V -10 10 -1.5
 out more 1:1 V -10 10 0

@@ -95,8 +95,9 @@ def test_the_c_controller_behind_a_card_and_a_canopen_module_drives_through_all_
         io["ticks"] == 1000 * vm_process.SECONDS and io["missed"] == 0 and io["overruns"] == 0 and io["degraded"] == []
     )
     assert not io["safe_state"]["latched"] and io["replayed"]
+    assert set(io["devices"]) == {"card", "lines", "adc", "dac", "duty", "pwm", "room", "module"}
     for device in io["devices"].values():
-        assert device["reads"] == device["writes"] == io["ticks"] and device["failed"] == 0
+        assert max(device["reads"], device["writes"]) == io["ticks"] and device["failed"] == 0
     rig = tmp_path / "rig.toml"
     # the road of the machine's rig is in its tick, and has no brakes
     rig.write_text(f"""extends = "{CONFIGS / "examples" / "external" / "desk_4hp22_pins.toml"}"
@@ -116,29 +117,46 @@ record.every = 1
         np.testing.assert_allclose(value, drive.signal(name)[-1], rtol=2e-3)
 
 
-def test_a_value_passes_the_tick_from_pin_to_pin_in_a_tick_as_in_a_loop_in_c(found):
-    rig, bare = found["io"]["edges"], found["io"]["edges_of_a_c_loop"]
+@pytest.mark.parametrize("way", ["card", "lines"])
+def test_a_value_passes_the_tick_from_pin_to_pin_in_a_tick_as_in_a_loop_in_c(found, way):
+    rig, bare = found["io"]["edges"][way]["rig"], found["io"]["edges"][way]["loop"]
     assert rig["seen"] == bare["seen"] == 400 and rig["missed"] == bare["missed"] == 0 and not rig["latched"]
     assert 0.25e6 < bare["p50_ns"] < 0.75e6, "edges come at all phases of a tick"
     for quantile in ("p50_ns", "p99_ns", "max_ns"):
-        # to a tick comes the time that it takes
-        assert rig[quantile] <= bare[quantile] + 100e3
+        # to a tick comes the time that it takes, 96 us with all devices
+        assert rig[quantile] <= bare[quantile] + 150e3
 
 
-@pytest.mark.parametrize("case", ["killed", "frozen", "slow", "cut off"])
-def test_a_module_that_is_lost_latches_by_name_and_the_pins_of_the_card_are_safe(found, case):
-    """Ten ticks without an answer come before five heartbeats of 20 ms, and before an interface is down altogether."""
+#: what happens -> the device that is named, and what is said of it; ten ticks without an answer come before five
+#: heartbeats of 20 ms
+LOST = {
+    "killed": r"module: its values are old",
+    "frozen": r"module: its values are old",
+    "slow": r"module: its values are old",
+    "cut off": r"module: (writing has failed|its values are old)",
+    "card slow": r"card: a call took longer than limit_us",
+    "card frozen": r"card: a call took longer than limit_us",
+    "lines lost": r"lines: reading has failed",
+}
+SAFE = {"n_out": -0.25, "pong": -0.75, "contact_d": 0.0, "answer": 1.0, "pedal": -100.0, "lamp": 12.0}
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_a_device_that_is_lost_latches_by_name_and_the_pins_are_safe(found, case):
+    """Card and chips, looked at from outside while the rig still runs; a lost chip keeps what it had."""
     lost = found["io_faults"][case]
-    assert lost["latched"] and lost["kind"] == "io" and lost["replayed"]
-    assert lost["cause"].startswith("I/O device module: its values are old")
-    # looked at from outside while the rig still ran
-    assert lost["still_runs"] and lost["after"] == pytest.approx([0.5, -0.25, -0.75], abs=3.1e-4)
-    assert all(abs(a - b) > 0.1 for a, b in zip(lost["before"][1:], lost["after"][1:], strict=True))
+    assert lost["latched"] and lost["kind"] == "io" and lost["replayed"] and lost["still_runs"]
+    assert re.match(f"I/O device {LOST[case]} ", lost["cause"]), lost["cause"]
+    kept = {"contact_d", "answer"} if case == "lines lost" else set()
+    for pin, safe in SAFE.items():
+        assert abs(lost["before"][pin] - safe) > 0.1, pin
+        assert lost["after"][pin] == pytest.approx(lost["before"][pin] if pin in kept else safe, abs=3.1e-4), pin
 
 
-def test_a_rig_that_is_killed_leaves_card_and_module_at_safe_values(found):
+def test_a_rig_that_is_killed_leaves_all_devices_at_safe_values(found):
     killed = found["io_faults"]["rig killed"]
-    assert killed["before"] != killed["after"] == pytest.approx([0.5, -0.25, -0.75], abs=3.1e-4)
+    assert all(abs(killed["before"][pin] - safe) > 0.1 for pin, safe in SAFE.items())
+    assert killed["after"] == pytest.approx(SAFE, abs=3.1e-4)
     assert "error values 0 0" in killed["module"]
 
 

@@ -1,11 +1,11 @@
 /* A CANopen I/O module of CiA 401 on a CAN interface, for tests: digital input k + 1 is digital output k, analogue input k is
  * minus analogue output k.
  *
- *     canopen_module INTERFACE NODE [die N | stop N | slow N | without INDEX | unit LIBRARY DRIVER]
+ *     canopen_module INTERFACE NODE [die N | stop N | slow N | without INDEX | unit LIBRARY WIRING]
  *
  * die: ends after N SYNCs; stop: goes into the state "stopped" then; slow: each answer takes 15 ms from then on; without:
- * has no object INDEX (hexadecimal). unit: a control unit behind torqueloop_ecu.h is wired to the module and to a card,
- * see wire_unit. It prints "ready" when it listens, and its outputs when they take their error values because the
+ * has no object INDEX (hexadecimal). unit: a control unit behind torqueloop_ecu.h is wired to the module and to cards
+ * (wire_unit). It prints "ready" when it listens, and its outputs when they take their error values because the
  * heartbeat that it watches stays away. It ends 2 s after its last frame.
  */
 #include <dlfcn.h>
@@ -36,14 +36,28 @@ static uint8_t digital[8];    /* outputs of the module */
 static int16_t analogue[12];  /* the same; object 6411h */
 static int16_t measured[12];  /* inputs of the module, object 6401h */
 
-/* A control unit without a bus, wired as one at a rig is: digital output 1 of the module is its lever contact D, outputs
- * of the card in the computer are its pedal (0.5 .. 4.5 V) and the speed of its shaft (100 rad/s for 1 V), and the
- * currents of its eight solenoids are analogue inputs of the module (32767 is 2 A). */
-enum { UNIT_PERIOD_MS = 5, N_SOLENOIDS = 8, LEVER_N = 2, LEVER_D = 3 };
+/* A control unit without a bus, wired to this module and to other cards by a file of lines:
+ *
+ *     driver LIBRARY                      of the pins that follow, behind torqueloop_io.h
+ *     sensor NUMBER PIN GAIN OFFSET       the unit's sensor is GAIN times what the pin has, plus OFFSET
+ *     actuator NUMBER PIN GAIN            the pin gets GAIN times the unit's actuator [A]
+ *
+ * Of a driver, sensors come before actuators. Actuator k is analogue input k + 1 of this module as well (32767 is 2 A). */
+enum { UNIT_PERIOD_MS = 5, N_SENSORS = 3, N_SOLENOIDS = 8, MOST_CARDS = 4 };
+typedef struct { unsigned number; double gain, offset; } wire;
+typedef struct {
+    void *io;
+    int32_t (*read)(void *, double, double *), (*write)(void *, double, const double *);
+    void *(*open)(const tl_io_setup *, char *, uint32_t);
+    unsigned n, n_in;
+    wire wires[16];
+    tl_io_channel channels[16];
+} card;
 static struct {
-    void *ecu, *card;
+    void *ecu;
     int32_t (*run)(void *, const tl_ecu_inputs *, tl_ecu_outputs *);
-    int32_t (*read)(void *, double, double *);
+    card cards[MOST_CARDS];
+    int n_cards;
     double actuators[N_SOLENOIDS];
     long next_ms, steps;
 } unit;
@@ -54,47 +68,78 @@ static void say(const char *text)
     fflush(stdout);
 }
 
-/* The unit and the card that it is wired to; a text that says why not, NULL: they are there. */
-static const char *wire_unit(const char *library, const char *driver)
+static const char *wire_card(card *c)
+{
+    static tl_io_watch watch;
+    static char error[256];
+    tl_io_setup io = {.tick_s = 1e-3, .name = "card", .folder = ".", .channels = c->channels, .n_channels = c->n,
+                      .n_inputs = c->n_in, .watch = &watch, .watch_file = ""};
+    return (c->io = c->open(&io, error, sizeof error)) == NULL ? error : NULL;
+}
+
+/* The unit and the cards that it is wired to; a text that says why not, NULL: they are there. */
+static const char *wire_unit(const char *library, const char *wiring)
 {
     static const char *const sensors[] = {"lever", "pedal", "n_out"}, *const sensor_units[] = {"1", "1", "rad/s"};
     static const char *const names[] = {"0", "1", "2", "3", "4", "5", "6", "7"},
                             *const units[] = {"A", "A", "A", "A", "A", "A", "A", "A"};
     static const tl_ecu_setup setup = {.tick_s = 1e-3, .period_s = 1e-3 * UNIT_PERIOD_MS, .name = "unit", .config = "",
-                                       .folder = ".", .n_sensors = 3, .n_actuators = N_SOLENOIDS, .sensors = sensors,
-                                       .sensor_units = sensor_units, .actuators = names, .actuator_units = units,
-                                       .log = say};
-    static const tl_io_channel channels[] = {{.name = "pedal", .pin = "0:0", .unit = "V", .low = -10, .high = 10},
-                                             {.name = "n_out", .pin = "0:1", .unit = "V", .low = -10, .high = 10}};
-    static tl_io_watch watch;
-    static const tl_io_setup io = {.tick_s = 1e-3, .name = "card", .folder = ".", .channels = channels, .n_channels = 2,
-                                   .n_inputs = 2, .watch = &watch, .watch_file = ""};
+                                       .folder = ".", .n_sensors = N_SENSORS, .n_actuators = N_SOLENOIDS,
+                                       .sensors = sensors, .sensor_units = sensor_units, .actuators = names,
+                                       .actuator_units = units, .log = say};
     static char error[256];
-    void *u = dlopen(library, RTLD_NOW | RTLD_LOCAL), *d = dlopen(driver, RTLD_NOW | RTLD_LOCAL);
-    if (u == NULL || d == NULL)
-        return dlerror();
+    char line[400], word[300], kind[16];
+    const char *wrong = NULL;
+    FILE *file = fopen(wiring, "r");
+    void *u = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    card *c = unit.cards - 1;
+    wire w;
+    while (file && !wrong && fgets(line, sizeof line, file))
+        if (sscanf(line, "driver %299s", word) == 1) {
+            void *d = dlopen(word, RTLD_NOW | RTLD_LOCAL);
+            if (d == NULL)
+                return dlerror();
+            if (c >= unit.cards && (wrong = wire_card(c)))
+                return wrong;
+            c = &unit.cards[unit.n_cards++];
+            c->open = dlsym(d, "tl_io_open");
+            c->read = dlsym(d, "tl_io_read");
+            c->write = dlsym(d, "tl_io_write");
+        } else if (w.offset = 0.0, sscanf(line, "%15s %u %299s %lf %lf", kind, &w.number, word, &w.gain, &w.offset) >= 4) {
+            int output = !strcmp(kind, "actuator");
+            c->n_in += !output;
+            c->wires[c->n] = w;
+            c->channels[c->n++] = (tl_io_channel){.name = strdup(word), .pin = strdup(word), .unit = "1",
+                                                  .low = -1e9, .high = 1e9, .output = output};
+        }
+    if (u == NULL || file == NULL || unit.n_cards == 0 || (wrong = wire_card(c)))
+        return wrong ? wrong : u ? "no wiring" : dlerror();
     void *(*init)(const tl_ecu_setup *, char *, uint32_t) = dlsym(u, "tl_ecu_init");
-    void *(*open)(const tl_io_setup *, char *, uint32_t) = dlsym(d, "tl_io_open");
     unit.run = dlsym(u, "tl_ecu_run");
-    unit.read = dlsym(d, "tl_io_read");
-    if ((unit.ecu = init(&setup, error, sizeof error)) == NULL || (unit.card = open(&io, error, sizeof error)) == NULL)
-        return error;
-    return NULL;
+    return (unit.ecu = init(&setup, error, sizeof error)) == NULL ? error : NULL;
 }
 
 /* One step of the unit: from what is at its pins to the currents. */
 static void run_unit(void)
 {
-    double volts[2], sensors[3] = {digital[0] & 1 ? LEVER_D : LEVER_N};
+    double values[16], sensors[N_SENSORS] = {0.0};
     char error[256];
     tl_ecu_inputs in = {.t_s = 1e-3 * UNIT_PERIOD_MS * unit.steps++, .sensors = sensors};
     tl_ecu_outputs out = {.actuators = unit.actuators, .error = error, .error_size = sizeof error};
-    if (unit.read(unit.card, in.t_s, volts) != TL_IO_OK)
-        say("the card does not answer");
-    sensors[1] = (volts[0] - 0.5) / 4.0;
-    sensors[2] = 100.0 * volts[1];
+    for (card *c = unit.cards; c < unit.cards + unit.n_cards; c++) {
+        if (c->read(c->io, in.t_s, values) != TL_IO_OK)
+            say("a card does not answer");
+        for (const wire *w = c->wires; w < c->wires + c->n_in; w++)
+            sensors[w->number] = w->gain * values[w - c->wires] + w->offset;
+    }
     if (!unit.run(unit.ecu, &in, &out))
         say(error);
+    for (card *c = unit.cards; c < unit.cards + unit.n_cards; c++) {
+        for (unsigned k = c->n_in; k < c->n; k++)
+            values[k - c->n_in] = c->wires[k].gain * unit.actuators[c->wires[k].number];
+        if (c->n > c->n_in)
+            c->write(c->io, in.t_s, values);
+    }
     for (int k = 0; k < N_SOLENOIDS; k++)
         measured[k] = (int16_t)lround(fmax(-32768.0, fmin(32767.0, unit.actuators[k] / 2.0 * 32767.0)));
 }

@@ -85,7 +85,7 @@ static void edges(void *io, int n, long pause_us)
     for (int k = 0; k < n && k < 10000; k++) {
         random = random * 1664525 + 1013904223;
         usleep(pause_us + (long)((uint64_t)random * pause_us >> 32));
-        out[0] = k % 2 ? 1.0 : 4.0;
+        out[0] = k % 2 ? 0.0 : 1.0;
         long begin = now_ns(), now = begin;
         tl_write(io, 0.0, out);
         do {

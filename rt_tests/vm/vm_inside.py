@@ -245,7 +245,7 @@ def main() -> int:
         "rates": lambda: rates(1.0),
         "restbus": lambda: restbus(WORK / "restbus", given.seconds if given.only else min(10.0, given.seconds)),
         "io": lambda: io_drive(WORK / "io", given.programs, given.seconds, 400),
-        "io_faults": lambda: io_faults(WORK / "io_faults", given.programs),
+        "io_faults": lambda: io_faults(WORK / "io_faults", given.programs, 6 if given.seconds >= 60.0 else 1),
         "setup_host": lambda: setup_host(WORK / "setup_host"),
         "clients": lambda: clients(given.result.parent / "clients.xml"),
     }

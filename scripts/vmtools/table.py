@@ -63,15 +63,15 @@ def table(found: dict[str, Any]) -> str:
             f"compute p50 {r['compute_us']['p50']:.1f}, p99 {r['compute_us']['p99']:.1f} us; gears {'-'.join(gears)}; "
             f"replayed {'to the bit' if r['replayed'] else 'DIFFERENTLY'}"
         )
-        for name, key in (("tick", "edges"), ("loop in C", "edges_of_a_c_loop")):
-            e = r[key]
+        ways = [(way, name, e[key]) for way, e in r["edges"].items() for name, key in (("rig", "rig"), ("C", "loop"))]
+        for way, name, e in ways:
             lines.append(
-                f"pin to pin us       {name:<17} p50 {e['p50_ns'] / 1e3:.1f}  p99 {e['p99_ns'] / 1e3:.1f}  "
+                f"pin to pin us       {f'{way}, {name}':<17} p50 {e['p50_ns'] / 1e3:.1f}  p99 {e['p99_ns'] / 1e3:.1f}  "
                 f"max {e['max_ns'] / 1e3:.1f}  ({e['seen']} seen, {e['missed']} ticks missed)"
             )
     for case, r in found.get("io_faults", {}).items():
         if isinstance(r, dict):
-            lines.append(f"{case:<19} {r.get('cause', 'guardian')}; pins after it {r['after']} V")
+            lines.append(f"{case:<19} {r.get('cause', 'guardian')}; pins after it {r['after']}")
     for block, r in found.get("mounts", {}).items():
         if isinstance(r, dict):
             c = r["compute_us"]

@@ -69,8 +69,8 @@ static const char *prepare(card *c, unsigned k, const tl_io_channel *channel, un
         double unit = UNIT[RF_UNIT(ranges[range].flags) > UNIT_none ? UNIT_none : RF_UNIT(ranges[range].flags)];
         *l = (line){unit * ranges[range].min, unit * ((double)ranges[range].max - ranges[range].min) / s->maxdata,
                     s->maxdata};
-        if (channel->low < l->low - 1e-9 || channel->high > l->low + l->step * l->most + 1e-9)
-            return channel->output ? "the range of the pin is smaller than low .. high" : NULL;
+        if (channel->output && (channel->low < l->low - 1e-9 || channel->high > l->low + l->step * l->most + 1e-9))
+            return "the range of the pin is smaller than low .. high";
     } else if (s->type == COMEDI_SUBD_DIO) {
         config.subdev = subdevice;
         config.chanspec = CR_PACK(number, 0, AREF_GROUND);

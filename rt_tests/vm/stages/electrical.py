@@ -1,16 +1,21 @@
-"""Stages of the machine about I/O devices: the C shift controller behind a card and a CANopen module, and their faults.
+"""Stages of the machine about I/O devices: the C shift controller behind cards of all kinds, and their faults.
 
-The card is the kernel's comedi_test, whose outputs are looped to its inputs for every process. The module and the unit
-wired to both are canopen_module.c. The rig has no bus.
+Each kind of hardware is simulated by the kernel: comedi_test, whose outputs are looped to its inputs for every process,
+and chips on i2c-stub, whose registers every process sees. The CANopen module and the unit that is wired to all of them
+are canopen_module.c. The rig has no bus.
 """
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import os
 import re
 import signal
+import struct
 import subprocess
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -24,57 +29,153 @@ from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.runs.recorded_run import read_run
 
 PRIORITY = 80
-SOLENOIDS = ("C4", "C5", "C6", "C7", "C8", "C11", "C12", "LU")
-#: name -> (pin at the card, safe value [V]); each safe value is another one, and none is what a drive gives
-SAFE = {"pedal": ("1:0", 0.5), "n_out": ("1:1", -0.25), "pong": ("1:2", -0.75)}
+#: kind of chip -> its address; what each carries is in write_io_rig
+CHIPS = {"pcal9555a": "20", "pca9685": "40", "ds4424": "10", "max11603": "33", "nct7904": "2d", "lm75": "48"}
+#: output of the card -> its pin and its safe value [V]: none is what a drive gives
+SAFE = {"n_out": ("1:1", -0.25), "pong": ("1:2", -0.75)}
+#: output of a chip -> its register (i2c_pins.c), and what this has with the safe value: lines 4 and 12, the DAC, the
+#: high byte of a duty of 12 bits
+SAFE_CHIPS = {
+    "contact_d": ("20:2:4", 0.0),
+    "answer": ("20:3:4", 1.0),
+    "pedal": ("10:f8:s", -100.0),
+    "lamp": ("40:9", 12.0),
+}
 #: of a run with a fault: the fault comes, and the pins are looked at so long after it [s]
-FAULT_S, LOOK_S, STOP_S = 1.0, 0.5, 1.5
+FAULT_S, LOOK_S, STOP_S = 0.6, 0.3, 1.2
 #: the last part of a drive, in which its end may be seen already [s]
 END_S = 0.1
-#: channels of a probe: it sets what the rig reads, and sees what the rig writes
-PROBE = "out ping 1:3 V -10 10 0\nin pong 0:2 V -10 10 0\nopen\n"
-
-
-def _output(name: str, signal_: str, keys: str) -> str:
-    pin, safe = SAFE[name]
-    return f'{name} = {{ pin = "{pin}", signal = "{signal_}", {keys}, unit = "V", high = 10.0, safe = {safe} }}'
+#: way through the rig -> driver that sets its input and sees its output from outside, with these pins; its own driver
+EDGES = {
+    "card": ("comedi", "out ping 1:3 V -10 10 0\nin pong 0:2 V -10 10 0\n",
+             "comedi", "in ping 0:3 V -10 10 0\nout pong 1:2 V -10 10 0\nout n_out 1:1 V -10 10 0\n"),
+    "lines": ("i2c_pins", "out ask 20:1:0 1 0 1 0\nin answer 20:3:4 1 0 1 0\n",
+              "gpio", "key device 0-0020\nin ask 8 1 0 1 0\nin y_C11 0 1 0 1 0\nin y_C8 1 1 0 1 0\n"
+              "out answer 12 1 0 1 0\nout contact_d 4 1 0 1 0\n"),
+}  # fmt: skip
+#: the wires of the unit: pedal 0 .. 1 is -127 .. 127 of the DAC; 1 A at a shunt of 1 Ohm is 125 steps of the ADC; a
+#: duty of 1 is 2 A; a solenoid that is switched is on above 0.4 A; the lever is at N (2) or at D (3)
+WIRING = """
+driver {programs}/comedi.so
+sensor 2 0:1 100
+driver {programs}/i2c_pins.so
+sensor 0 20:2:4 1 2
+sensor 1 10:f8:s 0.003937007874015748 0.5
+actuator 1 33:61 125
+actuator 2 33:63 125
+actuator 3 2d:10 127.5
+actuator 6 2d:11 127.5
+actuator 4 20:0:1 1.25
+actuator 5 20:0:0 1.25
+"""
+BUS = Path("/sys/bus/i2c/devices/i2c-0")
 
 
 def write_io_rig(folder: Path, programs: Path) -> Path:
     """The rig of the package whose unit has pins, with I/O devices in place of the unit."""
     folder.mkdir(parents=True, exist_ok=True)
-    base, module = CONFIGS / "examples" / "external" / "desk_4hp22_pins.toml", "io.module"
-    lines = [
-        f'extends = "{base}"',
-        'without = ["ecu", "vehicle", "gates", "inputs.\\"road.F\\"", "inputs.\\"road.F_hold\\""]',
-        f'plant.powertrain = "{CONFIGS / "powertrains" / "car_4hp22.toml"}"',
-        f"clock = {{ tick_s = 1e-3, fifo_priority = {PRIORITY} }}",
-        f"safe_state.stop_after_s = {STOP_S}",
-        "record.every = 1",
-        '[sensors.contact_d]\nkind = "curve"\nsignal = "driver.lever"\nwords = { N = 0.0, D = 1.0 }',
-        f'[io.card]\nlibrary = "{programs / "comedi.so"}"',
-        '[io.card.inputs]\nping = { pin = "0:3", unit = "V", low = -10.0, high = 10.0 }',
-        "[io.card.outputs]",
-        _output("pedal", "driver.pedal", "gain = 4.0, offset = 0.5, low = 0.0"),
-        _output("n_out", "out.w", "gain = 0.01, low = -1.0"),
-        _output("pong", "io.card.ping", "low = -10.0"),
-        f'[{module}]\nlibrary = "{programs / "canopen.so"}"',
-        f'[{module}.options]\ninterface = "vcan0"\nnode = 5\nheartbeat_ms = 20',
-        f"[{module}.inputs]",
-        *(f'i_{name} = {{ pin = "ai {k}:2", unit = "A", high = 2.0 }}' for k, name in enumerate(SOLENOIDS, 1)),
-        f'[{module}.outputs]\ncontact_d = {{ pin = "do 1", signal = "sensor.contact_d" }}',
-        "[hydraulics.solenoids]",
-        *(f'EDS_{name} = "io.module.i_{name}"' for name in SOLENOIDS),
-    ]
+    for kind, address in CHIPS.items():
+        if not (BUS.parent / f"0-00{address}").exists():
+            (BUS / "new_device").write_text(f"{kind} 0x{address}")
+    base = CONFIGS / "examples" / "external" / "desk_4hp22_pins.toml"
     path = folder / "rig.toml"
-    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    path.write_text(f"""extends = "{base}"
+without = ["ecu", "vehicle", "gates", 'inputs."road.F"', 'inputs."road.F_hold"']
+plant.powertrain = "{CONFIGS / "powertrains" / "car_4hp22.toml"}"
+clock = {{ tick_s = 1e-3, fifo_priority = {PRIORITY} }}
+safe_state.stop_after_s = {STOP_S}
+record.every = 1
+
+[sensors.contact_d]
+kind = "curve"
+signal = "driver.lever"
+words = {{ N = 0.0, D = 1.0 }}
+
+[io.card]
+library = "{programs / "comedi.so"}"
+[io.card.inputs]
+ping = {{ pin = "0:3", unit = "V", low = -10.0, high = 10.0 }}
+[io.card.outputs]
+n_out = {{ pin = "1:1", signal = "out.w", gain = 0.01, low = -1.0, unit = "V", high = 10.0, safe = -0.25 }}
+pong = {{ pin = "1:2", signal = "io.card.ping", low = -10.0, unit = "V", high = 10.0, safe = -0.75 }}
+
+[io.lines]
+library = "{programs / "gpio.so"}"
+options = {{ device = "0-0020" }}
+[io.lines.inputs]
+ask = {{ pin = "8" }}
+y_C11 = {{ pin = "0" }}
+y_C8 = {{ pin = "1" }}
+[io.lines.outputs]
+contact_d = {{ pin = "4", signal = "sensor.contact_d" }}
+answer = {{ pin = "12", signal = "io.lines.ask", safe = 1.0 }}
+
+[io.adc]
+library = "{programs / "iio_hwmon.so"}"
+options = {{ device = "max11603" }}
+[io.adc.inputs]
+i_C5 = {{ pin = "in_voltage0", unit = "V", high = 2.0 }}
+i_C6 = {{ pin = "in_voltage1", unit = "V", high = 2.0 }}
+
+[io.dac]
+library = "{programs / "iio_hwmon.so"}"
+options = {{ device = "ds4424" }}
+[io.dac.outputs.pedal]
+pin = "out_current0"
+signal = "driver.pedal"
+unit = "1"
+gain = 254.0
+offset = -127.0
+low = -127.0
+high = 127.0
+safe = -100.0
+
+[io.duty]
+library = "{programs / "iio_hwmon.so"}"
+options = {{ device = "nct7904" }}
+[io.duty.inputs]
+d_C7 = {{ pin = "pwm1" }}
+d_C12 = {{ pin = "pwm2" }}
+
+[io.pwm]
+library = "{programs / "pwm.so"}"
+options = {{ device = "/sys/class/pwm/pwmchip0", period_us = 5000 }}
+[io.pwm.outputs]
+lamp = {{ pin = "0", signal = "driver.pedal", gain = 0.5, unit = "1", safe = 0.75 }}
+
+[io.room]
+library = "{programs / "iio_hwmon.so"}"
+options = {{ device = "lm75" }}
+[io.room.inputs]
+T = {{ pin = "temp1", unit = "K", low = 200.0, high = 400.0 }}
+
+[io.module]
+library = "{programs / "canopen.so"}"
+options = {{ interface = "vcan0", node = 5, heartbeat_ms = 20 }}
+[io.module.inputs]
+i_C4 = {{ pin = "ai 1:2", unit = "A", high = 2.0 }}
+i_LU = {{ pin = "ai 8:2", unit = "A", high = 2.0 }}
+[io.module.outputs]
+contact_d = {{ pin = "do 1", signal = "sensor.contact_d" }}
+
+[hydraulics.solenoids]
+EDS_C4 = "io.module.i_C4"
+EDS_C5 = {{ signal = "io.adc.i_C5", gain = 1.0 }}
+EDS_C6 = {{ signal = "io.adc.i_C6", gain = 1.0 }}
+EDS_C7 = {{ signal = "io.duty.d_C7", gain = 2.0 }}
+EDS_C8 = "io.lines.y_C8"
+EDS_C11 = "io.lines.y_C11"
+EDS_C12 = {{ signal = "io.duty.d_C12", gain = 2.0 }}
+EDS_LU = "io.module.i_LU"
+""", encoding="utf-8")  # fmt: skip
+    (folder / "wiring").write_text(WIRING.format(programs=programs))
     return path
 
 
 @contextmanager
 def module(folder: Path, programs: Path, *mode: object) -> Iterator[subprocess.Popen[bytes]]:
     """The CANopen module with the unit behind it, or with another mode; below the priority of the rig."""
-    words = mode or ("unit", programs / "shift_controller_pins.so", programs / "comedi.so")
+    words = mode or ("unit", programs / "shift_controller_pins.so", folder / "wiring")
     log = folder / "module.log"
     with (
         open(log, "wb") as out,
@@ -91,11 +192,11 @@ def module(folder: Path, programs: Path, *mode: object) -> Iterator[subprocess.P
             process.kill()
 
 
-def driver(folder: Path, programs: Path, script: str) -> subprocess.Popen[str]:
-    """The comedi driver in a process of its own, with channels and calls of a script (io_driver.c)."""
-    file = folder / "driver_script"
+def driver(folder: Path, programs: Path, name: str, script: str) -> subprocess.Popen[str]:
+    """A driver in a process of its own, with channels and calls of a script (io_driver.c)."""
+    file = folder / f"script_{name}_{zlib.crc32(script.encode()):x}"
     file.write_text(script)
-    words = [str(programs / "io_driver"), str(programs / "comedi.so"), str(file)]
+    words = [str(programs / "io_driver"), str(programs / f"{name}.so"), str(file)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
 
 
@@ -108,8 +209,10 @@ def _edges(process: subprocess.Popen[str]) -> dict[str, int]:
     return dict(zip(("seen", "p50_ns", "p99_ns", "max_ns"), map(int, found.groups()), strict=True))
 
 
-def _probe(folder: Path, programs: Path, count: int) -> dict[str, int]:
-    return _edges(driver(folder, programs, f"{PROBE}priority {PRIORITY - 1}\nedges {count} 1500\nclose\n"))
+def _probe(folder: Path, programs: Path, way: str, count: int) -> dict[str, int]:
+    name, channels, *_ = EDGES[way]
+    script = f"{channels}open\npriority {PRIORITY - 1}\nedges {count} 1500\nclose\n"
+    return _edges(driver(folder, programs, name, script))
 
 
 def io_drive(folder: Path, programs: Path, seconds: float, count: int) -> dict[str, Any]:
@@ -134,61 +237,103 @@ def io_drive(folder: Path, programs: Path, seconds: float, count: int) -> dict[s
         "shifts": shifts,
         "end": {name: float(signals[name][-1]) for name in ("car.v", "turbine.w", "out.w")},
         "devices": {name: {"reads": io.reads, "writes": io.writes, "failed": io.failed, "stale_ticks": io.stale_ticks,
-                           "read_p50_us": io.read_us.p50, "write_p50_us": io.write_us.p50}
-                    for name, io in stats.io.items() if io.read_us is not None and io.write_us is not None},
+                           "read_p50_us": io.read_us and io.read_us.p50,
+                           "write_p50_us": io.write_us and io.write_us.p50}
+                    for name, io in stats.io.items()},
         "replayed": replay(folder / "out").hash_equal,
     }  # fmt: skip
-    again = folder / "edges"
-    rig, got = write_io_rig(again, programs), {}
-    with module(again, programs):
-        beside = run(rig, 1.5 + count * 0.0045, again / "out",
-                     lambda: got.update(_probe(again, programs, count)))  # fmt: skip
-    found["edges"] = {**got, "missed": beside.clock.missed, "latched": beside.safe_state.latched}
-    # the same channels of the card, and nothing else in the tick
-    channels = "in ping 0:3 V -10 10 0\nout pong 1:2 V -10 10 0\nout pedal 1:0 V -10 10 0\nout n_out 1:1 V -10 10 0\n"
-    script = f"{channels}open\npriority {PRIORITY}\nloop {500 + 5 * count}\nclose\n"
-    bare = driver(again, programs, script)
-    found["edges_of_a_c_loop"] = _probe(folder, programs, count)
-    found["edges_of_a_c_loop"]["missed"] = int(bare.communicate()[0].split("loop ")[1].split()[0])
+    found["edges"] = {way: _edges_of(folder / f"edges_{way}", programs, way, count) for way in EDGES}
     return found
 
 
-def _pins(folder: Path, programs: Path) -> list[float]:
-    """What the card's pins have now, in the order of SAFE."""
-    names = "".join(f"in {name} 0:{pin[2:]} V -10 10 0\n" for name, (pin, _) in SAFE.items())
-    printed, _ = driver(folder, programs, f"{names}open\nread\nclose\n").communicate(timeout=60.0)
-    return [float(word) for word in printed.split("read 0 ")[1].splitlines()[0].split()]
+def _edges_of(folder: Path, programs: Path, way: str, count: int) -> dict[str, Any]:
+    """From a new value at an input to the answer at an output: through the rig, and through a loop in C with the same
+    channels of the device and nothing else."""
+    rig, got = write_io_rig(folder, programs), {}
+    with module(folder, programs):
+        beside = run(rig, 1.5 + count * 0.0045, folder / "out",
+                     lambda: got.update(_probe(folder, programs, way, count)))  # fmt: skip
+    through = {**got, "missed": beside.clock.missed, "latched": beside.safe_state.latched}
+    *_, name, channels = EDGES[way]
+    script = f"{channels}open\npriority {PRIORITY}\nloop {500 + 5 * count}\nclose\n"
+    loop = driver(folder, programs, name, script)
+    time.sleep(0.1)
+    bare: dict[str, Any] = _probe(folder, programs, way, count)
+    bare["missed"] = int(loop.communicate()[0].split("loop ")[1].split()[0])
+    return {"rig": through, "loop": bare}
+
+
+def _pins(folder: Path, programs: Path) -> dict[str, float]:
+    """What the pins of card and chips have now."""
+    card = "".join(f"in {name} 0:{pin[2:]} V -10 10 0\n" for name, (pin, _) in SAFE.items())
+    chips = "".join(f"in {name} {pin} 1 -1e9 1e9 0\n" for name, (pin, _) in SAFE_CHIPS.items())
+    values = []
+    for name, channels in (("comedi", card), ("i2c_pins", chips)):
+        printed, _ = driver(folder, programs, name, f"{channels}open\nread\nclose\n").communicate(timeout=60.0)
+        values += [float(word) for word in printed.split("read 0 ")[1].splitlines()[0].split()]
+    return dict(zip((*SAFE, *SAFE_CHIPS), values, strict=True))
 
 
 def _link(state: str) -> None:
     subprocess.run(["ip", "link", "set", "vcan0", state], check=True)
 
 
-def io_faults(folder: Path, programs: Path) -> dict[str, Any]:
-    """A module that is killed, frozen, slow, cut off; a rig that is killed. Each: the cause, and the pins after it."""
+def _chip(driver_: str, address: str, what: str) -> None:
+    Path(f"/sys/bus/i2c/drivers/{driver_}/{what}").write_text(f"0-00{address}")
+
+
+def _occupy_card(waits: int) -> None:
+    """Another program has the card for `waits` times 0.1 ms: comedi serves one list of instructions after the other."""
+    wait, ioctl_insnlist, ns = 0xA000005, 0x8010640B, ctypes.c_uint(99_999)
+    insn = struct.pack("IIQIIIIII", wait, 1, ctypes.addressof(ns), *6 * [0])
+    insns = ctypes.create_string_buffer(insn * waits, len(insn) * waits)
+    with open("/dev/comedi0", "rb") as card:
+        fcntl.ioctl(card, ioctl_insnlist, struct.pack("IQ", waits, ctypes.addressof(insns)))
+
+
+#: what is lost -> driver of the kernel and address of the chip
+LOST = {"lines": ("pca953x", "20"), "dac": ("ds4424", "10"), "pwm": ("pca9685-pwm", "40"), "adc": ("max1363", "33"),
+        "duty": ("nct7904", "2d"), "room": ("lm75", "48")}  # fmt: skip
+
+
+def _one_fault(folder: Path, programs: Path, mode: tuple[object, ...], act: Callable[[int], None]) -> dict[str, Any]:
+    """A run in which `act` happens: its cause, and the pins before and after it."""
+    rig, pins = write_io_rig(folder, programs), {}
+
+    def beside(pid: int) -> None:
+        time.sleep(FAULT_S)
+        pins["before"] = _pins(folder, programs)
+        act(pid)
+        time.sleep(LOOK_S)
+        pins["after"] = _pins(folder, programs)
+        pins["still_runs"] = '"running"' in (folder / "out" / "run.json").read_text()
+
+    with module(folder, programs, *mode) as process:
+        stats = run(rig, 6.0, folder / "out", lambda: beside(process.pid))
+    return {**pins, **asdict(stats.safe_state), "replayed": replay(folder / "out").hash_equal}
+
+
+def io_faults(folder: Path, programs: Path, chips: int) -> dict[str, Any]:
+    """A module that is killed, frozen, slow, cut off; a card that another program uses; so many chips that are
+    lost, one in a run; a rig that is killed. Each: the cause, and the pins after it."""
     cases: dict[str, tuple[tuple[object, ...], Callable[[int], None]]] = {
         "killed": ((), lambda pid: os.kill(pid, signal.SIGKILL)),
         "frozen": ((), lambda pid: os.kill(pid, signal.SIGSTOP)),
         "slow": (("slow", round(1200 * FAULT_S)), lambda _: None),
         "cut off": ((), lambda _: _link("down")),
+        "card slow": ((), lambda _: _occupy_card(10)),
+        "card frozen": ((), lambda _: _occupy_card(5000)),
+        **{
+            f"{name} lost": ((), lambda _, chip=chip: _chip(*chip, "unbind"))
+            for name, chip in list(LOST.items())[:chips]
+        },
     }
     found: dict[str, Any] = {}
     for name, (mode, act) in cases.items():
-        place = folder / name.replace(" ", "_")
-        rig, pins = write_io_rig(place, programs), {}
-
-        def beside(pid: int, place: Path = place, act: Callable[[int], None] = act, pins: Any = pins) -> None:
-            time.sleep(FAULT_S)
-            pins["before"] = _pins(place, programs)
-            act(pid)
-            time.sleep(LOOK_S)
-            pins["after"] = _pins(place, programs)
-            pins["still_runs"] = '"running"' in (place / "out" / "run.json").read_text()
-
-        with module(place, programs, *mode) as process:
-            stats = run(rig, 6.0, place / "out", lambda p=process.pid: beside(p))  # type: ignore[misc]
+        found[name] = _one_fault(folder / name.replace(" ", "_"), programs, mode, act)
         _link("up")
-        found[name] = {**pins, **asdict(stats.safe_state), "replayed": replay(place / "out").hash_equal}
+        if name.removesuffix(" lost") in LOST:
+            _chip(*LOST[name.removesuffix(" lost")], "bind")
     place = folder / "rig_killed"
     rig = write_io_rig(place, programs)
     with module(place, programs), forked(lambda: run(rig, 60.0, place / "out"), place / "rig.log") as pid:
