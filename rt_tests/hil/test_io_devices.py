@@ -284,3 +284,14 @@ def test_a_range_that_is_wrong_is_refused_with_the_range_that_is_right(
     with pytest.raises(ConfigError) as caught:
         load_plan(rig_file(tmp_path, add=TWO.replace(old, new)))
     assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+@pytest.mark.parametrize(("unit", "compared"), [("V", False), ("1", True)])
+def test_a_pedal_in_volts_is_not_compared_with_the_share_that_is_made_of_it(
+    tmp_path: Path, unit: str, compared: bool
+) -> None:
+    """A card that measures 0.5 .. 4.5 V is not wrong because the engine receives 0 .. 1."""
+    link = 'inputs."engine.pedal" = { signal = "io.card.pedal", gain = 0.25, offset = -0.125 }'
+    pedal = f'[io.card.inputs.pedal]\npin = "ai1"\nunit = "{unit}"\nhigh = 5.0\n'
+    plan = load_plan(card(tmp_path, link, add=pedal))
+    assert (("input.engine.pedal", "io.card.pedal") in plan.monitors.pedals) is compared

@@ -163,14 +163,16 @@ def _reported_speeds(config: RigConfig, compiled: CompiledModel,
 
 def _reported_pedals(config: RigConfig, databases: Mapping[str, CanDatabase]) -> list[tuple[str, str]]:
     """Pedals, 0..1, that are sent as a pedal by the name of their signal, and those of the engine; one that a fault
-    changes is left out."""
+    changes is left out, and so is one that an I/O device reads in another unit."""
     spoilt = {fault.signal for fault in faults_of(config)}
     sent = {name for bus, d in databases.items() for s in d.signals if s.si_unit == "1"
             and "pedal" in plain_words(s.name) for name in (s.full_name, f"{bus}.{s.full_name}")}  # fmt: skip
     links = [(key, link.signal) for key, link in config.outputs.items() if key in sent]
     links += [(f"input.{key}", link.signal) for key, link in config.inputs.items() if key.endswith(".pedal")]
+    volts = {f"io.{device}.{name}" for device, io in config.io.items() for name, channel in io.inputs.items()
+             if channel.unit != "1"}  # fmt: skip
     return [(key, source) for key, source in links
-            if source is not None and source.endswith(".pedal") and not {key, source} & spoilt]  # fmt: skip
+            if source is not None and source.endswith(".pedal") and not {key, source} & (spoilt | volts)]  # fmt: skip
 
 
 def _actuators(config: RigConfig, databases: Mapping[str, CanDatabase], oil: HydraulicUnit | None) -> list[str]:
