@@ -20,6 +20,7 @@ from torqueloop.hil.monitors.gearbox import gearbox_facts
 from torqueloop.hil.results.monitors import Line, MonitorSpec, ReportedSpeed, ShiftSchedule, number_of
 from torqueloop.hil.rig.devices.engine_control import EngineControl
 from torqueloop.hil.rig.devices.hydraulics import HydraulicUnit
+from torqueloop.hil.rig.devices.io import IoCards
 from torqueloop.hil.rig.devices.steps import Steps, target_of
 from torqueloop.hil.rig.schema.fault_tables import faults_of
 from torqueloop.hil.rig.schema.monitor_table import Monitors
@@ -169,8 +170,8 @@ def _reported_pedals(config: RigConfig, databases: Mapping[str, CanDatabase]) ->
             and "pedal" in plain_words(s.name) for name in (s.full_name, f"{bus}.{s.full_name}")}  # fmt: skip
     links = [(key, link.signal) for key, link in config.outputs.items() if key in sent]
     links += [(f"input.{key}", link.signal) for key, link in config.inputs.items() if key.endswith(".pedal")]
-    volts = {f"io.{device}.{name}" for device, io in config.io.items() for name, channel in io.inputs.items()
-             if channel.unit != "1"}  # fmt: skip
+    volts = {f"io.{device}.{name}" for device, io in IoCards.tables_of(config).io.items()
+             for name, channel in io.inputs.items() if channel.unit != "1"}  # fmt: skip
     return [(key, source) for key, source in links
             if source is not None and source.endswith(".pedal") and not {key, source} & (spoilt | volts)]  # fmt: skip
 
