@@ -32,7 +32,7 @@ with tempfile.TemporaryDirectory() as t:
     replay(Path(t) / "r")
 {more}
 """
-_DATA = {".py", ".pyc", ".so", ".toml", ".dbc", ".csv", ".json"}
+_DATA = {".py", ".pyc", ".so", ".toml", ".dbc", ".csv", ".json", ".h"}
 PROGRAMS = (
     "env",
     "sh",
