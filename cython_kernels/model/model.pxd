@@ -335,8 +335,8 @@ cdef struct tl_state:
     double* f_lin         # (nlin) N.m or N: forces of springs and dampers at one stage (reactions_of, stages.pxi)
     double* f_con         # (ncon) N.m or N: and of contacts
     double* rea_size      # (nls) N.m or N: sum of the absolute terms of each reaction, what its rounding is measured by
-    double* v1            # (2n + nf) scratch
-    double* v2            # (2n + nf) accelerations of the stages (answer_forces, stages.pxi); scratch
+    double* v1            # (2n + nf) rad/s, N.m or what its user says: scratch (linear.pxi, driven.pxi, impulse.pxi)
+    double* v2            # (2n + nf) rad/s^2 or m/s^2: accelerations of the stages (stages.pxi); scratch (driven.pxi)
     int32_t unsolved      # 1: the trial has not found the forces of laws along rows (rows.pxi)
     int64_t stiff         # 1: some element of the last evaluation is steep (forces.pxi, friction.pxi)
     int32_t n_eased       # steep ports, which have no polynomial through their torques (rows.pxi)

@@ -40,7 +40,8 @@ class Guardian:
     """
 
     def __init__(self, setups: Sequence[IoSetup], still_s: float) -> None:
-        command = [sys.executable, "-m", "torqueloop.hil.io.guardian"]
+        # -P: the package that the rig uses, not one in the present folder
+        command = [sys.executable, "-P", "-m", "torqueloop.hil.io.guardian"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                          start_new_session=True)  # fmt: skip
         assert self._process.stdin is not None and self._process.stdout is not None
