@@ -132,8 +132,8 @@ def test_values_go_to_the_module_and_come_back_in_their_places(tmp_path: Path, s
 def test_a_module_that_does_not_answer_latches_by_name(
     tmp_path: Path, slave: Slave, number: int, stale_ticks: int, cause: str
 ) -> None:
-    # a busy machine may keep the module from answering for a while; a round of requests without answers takes longer still
-    patience = {} if stale_ticks > 1000 else {"old": "unit = 7", "new": "unit = 7\ntimeout_ms = 300"}
+    # a busy machine may keep the module from answering for a while; a round without answers takes longer still
+    patience: dict[str, str] = {} if stale_ticks > 1000 else {"old": "unit = 7", "new": "unit = 7\ntimeout_ms = 300"}
     with started(module_rig(tmp_path, "safe_state.stop_after_s = 1.0", stale_ticks=stale_ticks, **patience)) as process:
         slave.works(process)
         slave.process.send_signal(number)
