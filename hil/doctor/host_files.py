@@ -128,7 +128,7 @@ def _service(made: HostPlan, user: str, rig: RigPlan, keep: int) -> None:
     if rig.config.rig.duration_s < _WINDOW_S / _BURST:
         made.notes.append(f"runs of {rig.config.rig.duration_s:g} s: the service stops after {_BURST} starts in "
                           f"{_WINDOW_S} s; let [rig] duration_s be above {_WINDOW_S // _BURST}")  # fmt: skip
-    program = f'"{python}" -m torqueloop.hil.cli run "{file}" --quiet'
+    program = f'"{python}" -P -m torqueloop.hil.cli run "{file}" --quiet'
     start, failed = f"ExecStart={program}", f"/run/{name}/failed"
     if rig.config.control is None:
         made.notes.append("the rig has no [control]: after a failed run it is armed again without being asked")

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from torqueloop.hil.io.library import RUNS, CWatch, IoSetup, OpenDevice
+from torqueloop.hil.link.child import start_module
 from torqueloop.hil.link.endpoints import PeerError
 
 #: how long the process may take to begin or to end [s]
@@ -40,10 +41,8 @@ class Guardian:
     """
 
     def __init__(self, setups: Sequence[IoSetup], still_s: float) -> None:
-        # -P: the package that the rig uses, not one in the present folder
-        command = [sys.executable, "-P", "-m", "torqueloop.hil.io.guardian"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                         start_new_session=True)  # fmt: skip
+        self._process = start_module("torqueloop.hil.io.guardian", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     text=True, start_new_session=True)  # fmt: skip
         assert self._process.stdin is not None and self._process.stdout is not None
         self._tell(json.dumps({"setups": [setup.plain() for setup in setups], "still_s": still_s}))
         if self._process.stdout.readline() != "ready\n":

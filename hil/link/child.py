@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
 from torqueloop.hil.common.blas_threads import with_one_thread
 
@@ -49,28 +49,31 @@ def patiently(open_something: Callable[[], T]) -> T:
             time.sleep(0.02)
 
 
+def start_module(module: str, *arguments: str, **options: Any) -> subprocess.Popen[Any]:
+    """Start `python -m module`. The process finds the package where this process found it, and imports nothing from the
+    working directory because it happens to be there. All Python processes of the package start here.
+
+    options: of `subprocess.Popen`.
+    """
+    environment = {**os.environ, "PYTHONPATH": search_path(), "PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen([sys.executable, "-m", module, *arguments], env=with_one_thread(environment), **options)
+
+
 class Child:
     """One started process. `end` always ends it."""
 
     def __init__(self, module: str, arguments: Sequence[str], log: Path | None, pass_fds: Sequence[int] = ()) -> None:
-        """Run `python -m module`, with the package found where this process found it. `pass_fds`: open there too."""
+        """Run `python -m module`. `pass_fds`: open there too."""
         self.log = log
         self._file: IO[bytes] | None = patiently(lambda: log.open("wb")) if log is not None else None
         self.process: subprocess.Popen[bytes] = patiently(lambda: self._start(module, arguments, pass_fds))
 
     def _start(self, module: str, arguments: Sequence[str], pass_fds: Sequence[int]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", module, *arguments, "--parent", str(os.getpid())],
-            stdin=subprocess.DEVNULL,
-            stdout=self._file or subprocess.DEVNULL,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            # safe path: nothing is imported from the working directory because it happens to be there
-            env=with_one_thread(
-                {**os.environ, "PYTHONPATH": search_path(), "PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"}
-            ),
+        return start_module(
+            module, *arguments, "--parent", str(os.getpid()), stdin=subprocess.DEVNULL,
+            stdout=self._file or subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True,
             pass_fds=tuple(pass_fds),
-        )
+        )  # fmt: skip
 
     def ended(self) -> str | None:
         """None while it runs, else how it ended, with the last line it wrote."""

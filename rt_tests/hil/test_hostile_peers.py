@@ -22,7 +22,7 @@ from torqueloop.cython_kernels.rings.ring import LatestSlot
 from torqueloop.hil.control.client import connect
 from torqueloop.hil.control.server import ControlServer
 from torqueloop.hil.link import link_socket
-from torqueloop.hil.link.child import search_path
+from torqueloop.hil.link.child import search_path, start_module
 from torqueloop.hil.link.endpoints import PeerError, check_endpoint
 from torqueloop.hil.link.front import CONNECTIONS_MAX
 from torqueloop.hil.link.keys import make_keys, server_keys
@@ -211,6 +211,14 @@ def test_a_process_of_the_rig_imports_nothing_from_the_working_directory(tmp_pat
     assert not (tmp_path / "taken").exists() and done.returncode in (0, 1), done.stderr
     info = read_run_info(tmp_path / "out")
     assert info is not None and info.state == "ended"
+
+
+def test_a_module_is_started_from_the_package_in_use(tmp_path: Path) -> None:
+    """Not from a package of this name in the working directory."""
+    (tmp_path / "torqueloop.py").write_text("raise SystemExit('taken')\n")
+    done = start_module("torqueloop.hil.cli", "--help", cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said, _ = done.communicate()
+    assert b"Usage" in said and b"taken" not in said
 
 
 @pytest.mark.parametrize("how", [["-m", "probe"], ["probe.py"]], ids=["module", "script"])

@@ -178,7 +178,7 @@ def test_the_service_begins_disarmed_after_a_run_that_failed_and_only_then(tmp_p
     file = tmp_path / "failed"
     assert keys["EnvironmentFile"] == "-/run/torqueloop-bench_1/failed" and keys["Environment"] == "DISARMED="
     assert keys["RuntimeDirectory"] == "torqueloop-bench_1" and keys["RuntimeDirectoryPreserve"] == "yes"
-    command = keys["ExecStart"].replace(f'"{sys.executable}" -m torqueloop.hil.cli', "echo")
+    command = keys["ExecStart"].replace(f'"{sys.executable}" -P -m torqueloop.hil.cli', "echo")
     ends = keys["ExecStopPost"].replace("$$", "$").replace("/run/torqueloop-bench_1/failed", str(file))
 
     def next_start(status: str) -> str:

@@ -90,3 +90,15 @@ def test_every_kernel_module_has_a_stub_with_the_names_it_has(name: str) -> None
         if not n.startswith("_") and getattr(value, "__module__", None) == module.__name__ and callable(value)
     }
     assert own <= declared, f"the stub of {name} lacks {sorted(own - declared)}"
+
+
+def test_processes_of_the_package_are_started_by_one_function() -> None:
+    """`start_module` keeps the working directory off the search path. The service of setup-host is a text with -P."""
+    named = {
+        relative(p)
+        for room in ("core", "hil")
+        for p in (ROOT / room).rglob("*.py")
+        if "sys.executable" in p.read_text()
+    }
+    assert named == {"hil/link/child.py", "hil/doctor/host_files.py"}
+    assert '"{python}" -P -m' in (ROOT / "hil/doctor/host_files.py").read_text()

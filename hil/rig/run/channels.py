@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.control.server import ControlServer
+from torqueloop.hil.link.child import start_module
 from torqueloop.hil.link.endpoints import PeerError
 from torqueloop.hil.rig.run.live_run import LiveRun
 from torqueloop.hil.rig.run.telemetry import Telemetry
@@ -63,7 +63,7 @@ def live_page(run: LiveRun, wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    process = subprocess.Popen([sys.executable, "-m", "torqueloop.hil.cli", "watch", str(run.folder.path), "--open"])
+    process = start_module("torqueloop.hil.cli", "watch", str(run.folder.path), "--open")
     try:
         yield
     finally:
