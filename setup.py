@@ -35,7 +35,7 @@ PROGRESS = ROOT / "build" / "progress"
 SHARED = "torqueloop.cython_kernels.cython_helpers"
 #: optimisation of the modules of a folder that have functions without the GIL; all others are built with -O1. With -O2
 #: a step takes a fifth more instructions; with -O3 for all, a tick takes 1 % less, the build 20 s of a processor more
-OPTIMISE = {"step": "-O3", "locks": "-O2", "tick": "-O2"}
+OPTIMISE = {"step": "-O3", "locks": "-O3", "tick": "-O2"}
 
 # the flags of the kernels are also those of `torqueloop compile`
 sys.path.insert(0, str(ROOT))

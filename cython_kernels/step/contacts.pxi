@@ -119,8 +119,6 @@ cdef void find_ends(const tl_model* m, tl_state* s) noexcept nogil:
 
 cdef enum:
     SAMPLES = 8            # points of a step at which the ends of a regime are looked for before the root is refined
-    RISES = 30             # halvings of such a part in which a margin that starts at 0 is looked for above it
-    REFINEMENTS = 80       # chords, every third a halving: 26 of these and the chords come down to ROOT_WIDTH
 
 
 cdef inline double way_to_end(const tl_model* m, const tl_state* s, int32_t j, int32_t which, double phi) noexcept nogil:
@@ -178,43 +176,18 @@ cdef inline int64_t contact_after(const tl_model* m, const tl_state* s, int32_t 
     return side
 
 
-cdef double contact_root(const tl_model* m, const tl_state* s, int32_t i, int32_t which, const double* p,
-                         const double* v, double end, double scale) noexcept nogil:
-    """First x in [0, end] at which the margin falls below 0; NO_EVENT when it does not. A margin that starts at 0 (just entered)
-    may rise first."""
-    cdef double x0 = 0.0, f0 = contact_margin(m, s, i, which, p, v, 0.0), x1, f1, x, f, tol = MARGIN_ROUNDING * scale
-    cdef int32_t j, it
-    for j in range(1, SAMPLES + 1):
-        x1 = end * j / SAMPLES
-        f1 = contact_margin(m, s, i, which, p, v, x1)
-        if f1 < -tol:
-            if f0 <= tol:
-                # from the boundary straight out, or up and back within this part
-                x = 0.5 * (x0 + x1)
-                for it in range(RISES):
-                    f = contact_margin(m, s, i, which, p, v, x)
-                    if f > tol:
-                        break
-                    x = x0 + 0.5 * (x - x0)
-                if f <= tol:
-                    return x0
-                x0 = x
-                f0 = f
-            for it in range(REFINEMENTS):
-                x = x0 + (x1 - x0) * (f0 / (f0 - f1) if it % 3 != 2 else 0.5)
-                f = contact_margin(m, s, i, which, p, v, x)
-                if f > 0.0:
-                    x0 = x
-                    f0 = f
-                else:
-                    x1 = x
-                    f1 = f
-                if x1 - x0 <= ROOT_WIDTH * end or f == 0.0:
-                    break
-            return x1
-        x0 = x1
-        f0 = f1
-    return NO_EVENT
+cdef double contact_left_at(const tl_margin* g, double x) noexcept nogil:
+    """contact_margin of contact g.i at the fraction x of the trial."""
+    return contact_margin(g.m, g.s, g.i, g.which, g.p, g.v, x)
+
+
+cdef inline void margin_of_contact(const tl_model* m, const tl_state* s, int32_t i, tl_margin* g) noexcept nogil:
+    """That of contact i on the polynomials of the trial; its end `which` is to be set."""
+    g.at = contact_left_at
+    g.m = m
+    g.s = s
+    g.i = i
+    row_polynomial(m, s, contact_row(m, i), g.p, g.v)
 
 
 cdef inline int32_t goes_out(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
@@ -276,10 +249,12 @@ cdef int32_t parts_first(const tl_model* m, tl_state* s, int32_t i) noexcept nog
 
 cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept nogil:
     """Fraction of the trial at which the first contact leaves its regime or stop is reached, NO_EVENT if none does or is."""
-    cdef int32_t i, which
+    cdef int32_t i, j
     cdef double x, first = NO_EVENT
-    cdef double[5] p
-    cdef double[4] v
+    cdef double[SAMPLES] points
+    cdef tl_margin g
+    for j in range(SAMPLES):
+        points[j] = end * (j + 1) / SAMPLES
     for i in range(TL_NCON(m) + TL_NST(m)):
         s.event.contact_x[i] = NO_EVENT
         if contact_regime(m, s, i) == ENGAGED and i >= TL_NCON(m):
@@ -294,13 +269,13 @@ cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept no
             continue
         if contact_regime(m, s, i) != 0 and (i >= TL_NCON(m) or (m.stiff_cut and not s.four)):
             continue
-        row_polynomial(m, s, contact_row(m, i), p, v)
-        for which in range(3 if contact_regime(m, s, i) != 0 else 2):
-            x = contact_root(m, s, i, which, p, v, end, contact_size(m, s, i, which))
+        margin_of_contact(m, s, i, &g)
+        for g.which in range(3 if contact_regime(m, s, i) != 0 else 2):
+            x = first_below(&g, 0.0, points, SAMPLES, MARGIN_ROUNDING * contact_size(m, s, i, g.which))
             if x < s.event.contact_x[i]:
                 s.event.contact_x[i] = x
-                s.event.contact_next[i] = contact_after(m, s, i, which)
-                s.event.contact_which[i] = which
+                s.event.contact_next[i] = contact_after(m, s, i, g.which)
+                s.event.contact_which[i] = g.which
         if i >= TL_NCON(m) and not happens(s.event.contact_x[i]) and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
             s.event.contact_x[i] = x               # the trapezoidal rule ends beyond its own polynomial
         if s.event.contact_x[i] < first:
@@ -311,12 +286,12 @@ cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept no
 cdef int32_t beside_polynomial(const tl_model* m, const tl_state* s, double x) noexcept nogil:
     """1 when a stop that is reached at the fraction x of the trial would not be at its end if the trial were cut there."""
     cdef int32_t i
-    cdef double[5] p
-    cdef double[4] v
+    cdef tl_margin g
     for i in range(TL_NCON(m), TL_NCON(m) + TL_NST(m)):
         if s.event.contact_x[i] <= x and x > 0.0 and contact_regime(m, s, i) != ENGAGED:
-            row_polynomial(m, s, contact_row(m, i), p, v)
-            if fabs(contact_margin(m, s, i, s.event.contact_which[i], p, v, x)) > BEYOND * contact_size(m, s, i, s.event.contact_which[i]):
+            margin_of_contact(m, s, i, &g)
+            g.which = s.event.contact_which[i]
+            if fabs(g.at(&g, x)) > BEYOND * contact_size(m, s, i, g.which):
                 return 1
     return 0
 

@@ -40,13 +40,10 @@ cdef inline double teeth_size(const tl_model* m, const tl_state* s, int32_t j) n
 
 cdef inline double teeth_part(const tl_model* m, tl_state* s, int32_t j) noexcept nogil:
     """Fraction of the trial at which the torque of engaged teeth falls to the one at which they let go, or NO_EVENT."""
-    cdef double l0 = teeth_left(m, s, s.now, j), l1 = teeth_left(m, s, s.end, j), lm
+    cdef double l0 = teeth_left(m, s, s.now, j), l1 = teeth_left(m, s, s.end, j)
     if l1 >= 0.0 or asked_for(m, s, j):
         return NO_EVENT
-    if not s.four:
-        return first_root(l0, l1 - l0, 0.0, 0.0, 1.0)
-    lm = teeth_left(m, s, s.em, j)
-    return first_root(l0, -3.0 * l0 + 4.0 * lm - l1, 2.0 * l0 - 4.0 * lm + 2.0 * l1, 0.0, 1.0)
+    return values_fall(l0, teeth_left(m, s, s.em, j), l1, s.four, 0.0)
 
 
 cdef int32_t meet_dogs(const tl_model* m, tl_state* s) noexcept nogil:

@@ -5,7 +5,9 @@
 cdef double contact_at(const tl_model* m, const tl_state* s, int32_t i) noexcept nogil:
     """Fraction of the trial at which the normal force of element i passes zero: a root of its pressure or input, else linear."""
     cdef int32_t k, nin = TL_NIN(m)
+    cdef double to = s.theta + s.part, x
     cdef tl_curve f
+    cdef tl_margin g
     if (s.now.raw[i] > 0.0) != (s.pressed[i] != 0):
         return 0.0
     if m.fr[i].src == ACTUATED:
@@ -19,7 +21,11 @@ cdef double contact_at(const tl_model* m, const tl_state* s, int32_t i) noexcept
         f.q[2] = s.in_c[2 * nin + k]
     else:
         return s.now.raw[i] / (s.now.raw[i] - s.end.raw[i])
-    return (curve_root(&f, 1.0 if s.pressed[i] else -1.0, s.theta, s.theta + s.part) - s.theta) / s.part
+    g.at = curve_side
+    g.curve = &f
+    g.way = 1.0 if s.pressed[i] else -1.0
+    x = first_below(&g, s.theta, &to, 1, 0.0)
+    return (x - s.theta) / s.part if happens(x) else 1.0
 
 
 cdef double torque_rounding(const tl_model* m, tl_state* s) noexcept nogil:
@@ -58,7 +64,7 @@ cdef inline double side_exceeded(const tl_model* m, const tl_state* s, int32_t i
     """Fraction of the trial at which the torque of element i, which sticks, reaches lim_b (side 0) or -lim_f (1) beyond rounding,
     or NO_EVENT. One that has just been decided to hold at its limit goes on until it is HOLDS times as far beyond it as the boxed
     problem accepts, so that each decision has something new to decide."""
-    cdef double sgn = 1.0 if side == 0 else -1.0, lm, held
+    cdef double sgn = 1.0 if side == 0 else -1.0, lm = 0.0, held
     cdef double l1 = (s.end.lim_b[i] if side == 0 else s.end.lim_f[i]) - sgn * s.end.tau[i]
     cdef double l0 = (s.now.lim_b[i] if side == 0 else s.now.lim_f[i]) - sgn * s.now.tau[i]
     if l1 >= -slack and not (s.four and m.stiff_cut):
@@ -77,10 +83,7 @@ cdef inline double side_exceeded(const tl_model* m, const tl_state* s, int32_t i
         if m.stiff_cut and lm < -slack and l0 > 0.0:
             # an unresolved oscillation may pass the limit in the middle only
             return 0.5 * l0 / (l0 - lm)
-        if l1 >= -slack:
-            return NO_EVENT
-        return first_root(l0, -3.0 * l0 + 4.0 * lm - l1, 2.0 * l0 - 4.0 * lm + 2.0 * l1, 0.0, 1.0)
-    return NO_EVENT if l1 >= -slack else first_root(l0, l1 - l0, 0.0, 0.0, 1.0)
+    return NO_EVENT if l1 >= -slack else values_fall(l0, lm, l1, s.four, slack)
 
 
 cdef inline double gives_way_at(const tl_model* m, tl_state* s, int32_t i, double slack, double first, double end) noexcept nogil:
@@ -98,26 +101,17 @@ cdef inline double gives_way_at(const tl_model* m, tl_state* s, int32_t i, doubl
 
 cdef inline double slip_over_at(const tl_model* m, tl_state* s, int32_t i, int32_t k) noexcept nogil:
     """Fraction of the trial at which the slip of element i (row k), which slides, comes to zero, or NO_EVENT."""
-    cdef double h = s.h, sgn = <double>s.mode[i], c2, c3, x
-    cdef double r0 = sgn * s.now.w[k], r1 = sgn * s.end.w[k], v0 = sgn * s.wa[k], c1 = h * v0
+    cdef double h = s.h, sgn = <double>s.mode[i], r0 = sgn * s.now.w[k], c2, c3, x
     if s.four and m.stiff_cut and r0 > TOL_R and sgn * s.em.w[k] < -TOL_R:
         # an unresolved oscillation turns back in the middle: friction must not push it
         return 0.5 * r0 / (r0 - sgn * s.em.w[k])
-    if r1 < -TOL_R:
-        c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
-        c3 = h * sgn * row_dot(m, k, s.s2) / 3.0 if s.four else 0.0
-        if r0 <= TOL_R and c1 > 0.0:
-            # leaves standstill the right way and comes back: the root that is not the start
-            return first_root(c1, c2, c3, 0.0, 1.0)
-        return first_root(r0, c1, c2, c3, 1.0)
-    if v0 < 0.0 and r0 > TOL_R and r0 + 0.5 * h * v0 < 0.0:
-        # speed falls and rises again within the step: does it touch zero in between?
-        c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
-        if c2 > 0.0 and c1 + 2.0 * c2 > 0.0:
-            x = -0.5 * c1 / c2
-            if r0 + x * (c1 + x * c2) < -TOL_R:
-                return first_root(r0, c1, c2, 0.0, x)
-    return NO_EVENT
+    if not turns_round(m, s, s.end, i, k):
+        return NO_EVENT
+    c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
+    c3 = h * sgn * row_dot(m, k, s.s2) / 3.0 if s.four else 0.0
+    x = cubic_falls(r0, h * sgn * s.wa[k], c2, c3, TOL_R)
+    # (the end is where the trial has it, not its polynomial)
+    return x if happens(x) or sgn * s.end.w[k] >= -TOL_R else 1.0
 
 
 cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:

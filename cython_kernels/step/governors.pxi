@@ -6,9 +6,6 @@
 #
 # Equations: (69).
 
-cdef enum:
-    HALVINGS = 52          # of halvings: down to the rounding of a fraction
-
 #: of the largest torque: an integral so near to a limit is at it, a torque so near is judged by its slope
 cdef double AT_LIMIT = 1e-12
 #: of the largest torque: so far beyond its regime a torque or an integral has left it
@@ -116,30 +113,24 @@ cdef inline int32_t idle_regime_ends(const tl_model* m, const tl_state* s) noexc
     return past
 
 
-cdef double idle_end(const tl_model* m, const tl_state* s, int32_t i, double hi) noexcept nogil:
-    """Where the regime of idle controller i ends, which it has left at the fraction hi of the trial."""
-    cdef double lo = 0.0, x, w = 0.0, xi
-    cdef int32_t it
-    for it in range(HALVINGS):
-        x = 0.5 * (lo + hi)
-        xi = governed(m, s, i, x, &w)
-        if idle_margin(m, s, i, xi, w) > 0.0:
-            lo = x
-        else:
-            hi = x
-    return hi
+cdef double idle_left(const tl_margin* g, double x) noexcept nogil:
+    """The margin of idle controller g.i at the fraction x of the trial."""
+    cdef double w = 0.0, xi = governed(g.m, g.s, g.i, x, &w)
+    return idle_margin(g.m, g.s, g.i, xi, w)
 
 
 cdef double find_idle(const tl_model* m, const tl_state* s, double end) noexcept nogil:
     """Fraction of the trial, up to `end`, at which a regime of an idle controller ends; NO_EVENT if none does."""
-    cdef int32_t i, half
-    cdef double w = 0.0, xi, first = NO_EVENT
+    cdef double first = NO_EVENT
+    cdef double[2] points
+    cdef tl_margin g
     if not idle_regime_ends(m, s):
         return NO_EVENT
-    for i in range(TL_NENG(m)):
-        for half in range(1, 3 if m.eng[i].tau_idle_max > 0.0 else 1):
-            xi = governed(m, s, i, 0.5 * half, &w)
-            if idle_past(m, s, i, xi, w):
-                first = sooner(idle_end(m, s, i, 0.5 * half), first, end)
-                break
+    points[0], points[1] = 0.5, 1.0
+    g.at = idle_left
+    g.m = m
+    g.s = s
+    for g.i in range(TL_NENG(m)):
+        if m.eng[g.i].tau_idle_max > 0.0:
+            first = sooner(first_below(&g, 0.0, points, 2, PAST_LIMIT * m.eng[g.i].tau_idle_max), first, end)
     return first

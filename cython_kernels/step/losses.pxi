@@ -89,7 +89,7 @@ cdef void loss_limits(const tl_model* m, tl_state* s, int32_t stages) noexcept n
 cdef double find_branch(const tl_model* m, tl_state* s, double end) noexcept nogil:
     """Fraction of the trial at which the first loss changes its branch, NO_EVENT if none does."""
     cdef int32_t l, i, k
-    cdef double first = NO_EVENT, x, g0, gm, g1, scale, s0, c1, c2
+    cdef double first = NO_EVENT, x, g0, gm, g1, scale, s0
     for l in range(TL_NLS(m)):
         s.event.branch_x[l] = NO_EVENT
         i = m.ls[l].fr
@@ -102,18 +102,8 @@ cdef double find_branch(const tl_model* m, tl_state* s, double end) noexcept nog
             scale = s0
         if g1 >= -BRANCH_TOL * scale:
             continue
-        c1 = g1 - g0
-        c2 = 0.0
-        if s.four:
-            gm = branch_margin(m, s, l, s.em.w[k], s.em.rea[l], s.theta + 0.5 * s.part, &s0)
-            c1 = -3.0 * g0 + 4.0 * gm - g1
-            c2 = 2.0 * g0 - 4.0 * gm + 2.0 * g1
-        if fabs(g0) <= BRANCH_TOL * scale and c1 > 0.0 and c2 < 0.0:
-            x = -c1 / c2                     # rises from its boundary and comes back
-            if x > 1.0:
-                x = 1.0
-        else:
-            x = first_root(g0, c1, c2, 0.0, 1.0)
+        gm = branch_margin(m, s, l, s.em.w[k], s.em.rea[l], s.theta + 0.5 * s.part, &s0) if s.four else 0.0
+        x = values_fall(g0, gm, g1, s.four, BRANCH_TOL * scale)
         if x <= end:
             s.event.branch_x[l] = x
             if x < first:

@@ -9,6 +9,7 @@ include "step_imports.pxi"
 include "rows_generic.pxi"
 include "points.pxi"
 include "polynomial.pxi"
+include "roots.pxi"
 include "linear.pxi"
 
 # --- laws: forces, capacities and states of the elements at one time

@@ -1,21 +1,12 @@
-# Polynomials of a trial: values, the work of a force along a motion, and first roots. x is the fraction of the trial from 0 to 1.
+# Polynomials of a trial: values, and the work of a force along a motion. x is the fraction of the trial from 0 to 1.
 #
-# Equations: (43), (45); first roots: section 5.
+# Equations: (43), (45).
 
 cdef extern from *:
     """
     /* (constants to the C compiler, too: most are asked for several times in every step with an event) */
     /* rad/s or m/s: rounding of a relative speed of 1e3 rad/s formed from several shafts; no physics */
     #define TL_TOL_R 1e-9
-    /* instead of a fraction of the trial (0 to 1) at which something happens: nothing does */
-    #define TL_NO_EVENT 2.0
-    /* of the length of a trial: what happens so little after an event happens with it. Roots are found to ROOT_STEP; the rest is
-       room for what two roots of one event are formed from */
-    #define TL_TOGETHER 1e-9
-    /* of the searched part: a Newton step so short is the last, the next one would be its square */
-    #define TL_ROOT_STEP 1e-12
-    /* of the searched part: between two points of a trial so near to each other lies nothing, a double is known to 1e-16 */
-    #define TL_ROOT_WIDTH 1e-15
     /* of the sum of the absolute torques that one that holds is found from: its rounding, some ten times that of one term */
     #define TL_SUM_ROUNDING 1e-14
     /* N.m or N: the same where all of them vanish */
@@ -24,66 +15,13 @@ cdef extern from *:
     #define TL_HOLDS 2.0
     """
     const double TOL_R "TL_TOL_R"
-    const double NO_EVENT "TL_NO_EVENT"
-    const double TOGETHER "TL_TOGETHER"
-    const double ROOT_STEP "TL_ROOT_STEP"
-    const double ROOT_WIDTH "TL_ROOT_WIDTH"
     const double SUM_ROUNDING "TL_SUM_ROUNDING"
     const double LEAST_ROUNDING "TL_LEAST_ROUNDING"
     const double HOLDS "TL_HOLDS"
 
 
-cdef enum:
-    ROOT_ROUNDS = 60       # of bisection with Newton steps; halving alone comes down to ROOT_WIDTH in 50
-
-
-cdef inline int32_t happens(double x) noexcept nogil:
-    """1 when x is the fraction of a trial at which something happens, 0 for NO_EVENT."""
-    return x < NO_EVENT
-
-
-cdef inline int32_t together(double x, double event) noexcept nogil:
-    """1 when what happens at the fraction x of a trial happens with the event at another."""
-    return x <= event + TOGETHER
-
-
-cdef inline double sooner(double x, double first, double end) noexcept nogil:
-    """The earlier of the event at x, which counts up to `end`, and the first so far."""
-    return x if x <= end and x < first else first
-
-
 cdef inline double poly_at(double c0, double c1, double c2, double c3, double x) noexcept nogil:
     return c0 + x * (c1 + x * (c2 + x * c3))
-
-
-cdef double first_root(double c0, double c1, double c2, double c3, double end) noexcept nogil:
-    """A root in [0, end] of the cubic, which is > 0 at 0 (or touches it) and < 0 at end: bisection with Newton steps; of a
-    parabola the form of its root in which nothing cancels."""
-    cdef double lo = 0.0, hi = end, x, f, d
-    cdef int32_t it
-    if c0 <= 0.0:
-        return 0.0
-    if c2 == 0.0 and c3 == 0.0:
-        x = -c0 / c1
-        return x if x < end else end
-    if c3 == 0.0:
-        d = c1 * c1 - 4.0 * c0 * c2
-        d = sqrt(d) if d > 0.0 else 0.0
-        x = 2.0 * c0 / (d - c1) if c1 <= 0.0 else -0.5 * (c1 + d) / c2
-        return x if x < end else end
-    x = end * c0 / (c0 - poly_at(c0, c1, c2, c3, end))
-    for it in range(ROOT_ROUNDS):
-        f = poly_at(c0, c1, c2, c3, x)
-        if f > 0.0:
-            lo = x
-        else:
-            hi = x
-        d = c1 + x * (2.0 * c2 + 3.0 * x * c3)
-        d = x - f / d if d != 0.0 else -1.0
-        if fabs(d - x) <= ROOT_STEP * end or hi - lo <= ROOT_WIDTH * end:
-            return d if lo <= d <= hi else x     # down to rounding, wherever in the bracket
-        x = d if lo < d < hi else 0.5 * (lo + hi)
-    return x
 
 
 cdef inline double angle_at(const double* p, double x) noexcept nogil:

@@ -25,10 +25,6 @@ cdef extern from *:
     const double NEVER "TL_NEVER"
     const double BREAKS_APART "TL_BREAKS_APART"
 
-cdef enum:
-    CURVE_ROUNDS = 60      # of bisection with Newton steps; halving alone comes down to rounding in 53
-
-
 cdef inline double clipped_command(const tl_model* m, int32_t i, double cmd) noexcept nogil:
     """Commanded pressure within 0 and the supply pressure; NaN stays NaN, so that it is seen in the state."""
     if cmd < 0.0:
@@ -70,39 +66,23 @@ cdef inline double curve_at(const tl_curve* f, double x) noexcept nogil:
     return f.q[0] + x * (f.q[1] + x * f.q[2]) + (f.rest * exp(-f.rate * (x - f.begin)) if f.rest != 0.0 else 0.0)
 
 
-cdef double curve_root(const tl_curve* f, double side, double lo, double hi) noexcept nogil:
-    """Where the curve, which has the sign `side` at lo and the other one at hi, passes 0."""
-    cdef double x = 0.5 * (lo + hi), y, slope, width = hi - lo
-    cdef int32_t it
-    for it in range(CURVE_ROUNDS):
-        y = side * curve_at(f, x)
-        if y > 0.0:
-            lo = x
-        else:
-            hi = x
-        slope = f.q[1] + 2.0 * x * f.q[2]
-        if f.rest != 0.0:
-            slope -= f.rate * f.rest * exp(-f.rate * (x - f.begin))
-        y = x - y / (side * slope) if slope != 0.0 else lo - 1.0
-        if fabs(y - x) <= ROOT_WIDTH * width or hi - lo <= ROOT_WIDTH * width:
-            break
-        x = y if lo < y < hi else 0.5 * (lo + hi)
-    return x
+cdef double curve_side(const tl_margin* g, double x) noexcept nogil:
+    """The curve of a margin where it must have the sign g.way."""
+    return g.way * curve_at(g.curve, x)
 
 
 cdef double curve_leaves(const tl_curve* f, double side, double turn, double x, double last) noexcept nogil:
     """First fraction of the step behind x and up to `last` from which on the curve has not the sign `side`, or NEVER; turn: the
     only one behind which it may come back."""
-    cdef int32_t k
-    cdef double to
-    for k in range(2):
-        to = turn if k == 0 else last
-        if x < to <= last:
-            if side * curve_at(f, to) < -ARRIVED:
-                to = curve_root(f, side, x, to)
-                return to if to > f.begin + BREAKS_APART else NEVER
-            x = to
-    return NEVER
+    cdef tl_margin g
+    cdef double[2] points
+    g.at = curve_side
+    g.curve = f
+    g.way = side
+    points[0] = turn if turn < last else last
+    points[1] = last
+    x = first_below(&g, x, points, 2, ARRIVED)
+    return x if happens(x) and x > f.begin + BREAKS_APART else NEVER
 
 
 cdef inline double side_behind(double value, double slope, double curvature) noexcept nogil:

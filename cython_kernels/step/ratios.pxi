@@ -188,40 +188,20 @@ cdef double next_ratio_break(const tl_model* m, const tl_state* s, double done, 
     return first
 
 
-cdef double leaves(double g0, double g1, double g2, double g3) noexcept nogil:
-    """Fraction of the trial at which the cubic g, which is >= 0 at its start, falls below 0; NO_EVENT if it does not."""
-    cdef double tol = MARGIN_ROUNDING * (fabs(g0) + fabs(g1) + fabs(g2) + fabs(g3)), q, r
-    cdef double[3] at_
-    cdef int32_t c
-    at_[0] = 1.0
-    at_[1] = 1.0
-    q = g2 * g2 - 3.0 * g1 * g3
-    if q > 0.0:
-        q = -(g2 + (sqrt(q) if g2 >= 0.0 else -sqrt(q)))
-        r = q / (3.0 * g3) if g3 != 0.0 else 1.0
-        q = g1 / q if q != 0.0 else 1.0
-        at_[0] = r if r < q else q               # its extremes, in order
-        at_[1] = q if r < q else r
-    at_[2] = 1.0
-    if g0 <= tol and g1 < -tol:
-        return 0.0
-    for c in range(3):
-        q = at_[c]
-        if 0.0 < q <= 1.0 and poly_at(g0, g1, g2, g3, q) < -tol:
-            # from its edge: in, and back to it
-            return first_root(g1, g2, g3, 0.0, q) if g0 <= tol else first_root(g0, g1, g2, g3, q)
-    return NO_EVENT
-
-
 cdef double beyond(double bound, double way, const double* x, const double* by) noexcept nogil:
     """Fraction of the trial at which the argument x/by, cubics both, goes beyond a bound, upward (way 1) or downward (-1). From a
     breakpoint it leaves its piece for another one by rounding alone, since it goes the way of the piece that was chosen."""
-    cdef double g0 = way * (bound * by[0] - x[0]), found
+    cdef double[4] g
+    cdef double found
+    cdef int32_t c
     if fabs(bound) >= UNLIMITED:
         return NO_EVENT
-    g0 = 0.0 if fabs(g0) <= near_breakpoint(bound) * by[0] else g0
-    found = leaves(g0, way * (bound * by[1] - x[1]), way * (bound * by[2] - x[2]), way * (bound * by[3] - x[3]))
-    return NO_EVENT if g0 == 0.0 and found <= TOGETHER else found
+    g[0] = way * (bound * by[0] - x[0])
+    g[0] = 0.0 if fabs(g[0]) <= near_breakpoint(bound) * by[0] else g[0]
+    for c in range(1, 4):
+        g[c] = way * (bound * by[c] - x[c])
+    found = cubic_falls(g[0], g[1], g[2], g[3], MARGIN_ROUNDING * (fabs(g[0]) + fabs(g[1]) + fabs(g[2]) + fabs(g[3])))
+    return NO_EVENT if g[0] == 0.0 and found <= TOGETHER else found
 
 
 cdef double find_ratio(const tl_model* m, tl_state* s, double end) noexcept nogil:

@@ -8,10 +8,6 @@
 
 #: instead of the fraction of a trial: it was not taken
 cdef double REFUSED = -1.0
-#: of the length: between two ends of a bracket so near to each other lies nothing
-cdef double NARROW = 2.3e-16
-
-
 #: of what the margin of a contact is formed from: how far a trial may end beyond its regime
 cdef double REGIME_TOL = 1e-6
 
@@ -119,81 +115,12 @@ cdef int32_t left_regime(const tl_model* m, tl_state* s) noexcept nogil:
     return 0
 
 
-cdef struct tl_search:
-    double lo              # trials up to here end before the event: margin f_lo > 0
-    double f_lo
-    double hi              # and here beyond it: f_hi < 0
-    double f_hi
-    double old             # the point that has left the bracket last
-    double f_old
-    int32_t points         # 3: there is one
-    int32_t made_up        # 1: f_lo is no margin of a trial
-    int32_t side           # the end that has moved last, -1 lo, 1 hi
-    double weight          # of the margin at the other end in the chord
-
-
-cdef inline void start_search(tl_search* r, double f_lo, double hi, double f_hi, double small) noexcept nogil:
-    """Between the present instant and the fraction hi. What leaves zero there has no margin to begin with: any that keeps
-    the first points away from it."""
-    r.made_up = f_lo <= small
-    r.lo = 0.0
-    r.f_lo = fabs(f_hi) + small if r.made_up else f_lo
-    r.hi = hi
-    r.f_hi = f_hi
-    r.points = 2
-    r.side = 0
-    r.weight = 1.0
-
-
-cdef inline void narrow_search(tl_search* r, double x, double f) noexcept nogil:
-    """The point x with the margin f takes the place of its end of the bracket."""
-    cdef int32_t side = -1 if f > 0.0 else 1
-    cdef double less = 1.0 - f / (r.f_hi if side > 0 else r.f_lo)
-    if r.made_up or not less > 0.0:
-        less = 0.5
-    r.weight = 1.0 if side != r.side else r.weight * less
-    r.side = side
-    r.points = 3
-    if side > 0:
-        r.old = r.hi
-        r.f_old = r.f_hi
-        r.hi = x
-        r.f_hi = f
-    else:
-        r.old = r.lo
-        r.f_old = r.f_lo
-        r.points = 2 if r.made_up else 3
-        r.made_up = 0
-        r.lo = x
-        r.f_lo = f
-
-
-cdef double next_length(const tl_search* r) noexcept nogil:
-    """The next point: inverse quadratic interpolation where its three points are monotone enough for it (Chandrupatla
-    1997), else the chord, with the margin of an end that stays weighted down (Anderson and Bjoerck 1973)."""
-    cdef double a, fa, b, fb, c = r.old, fc = r.f_old, xi, phi, x
-    a = r.hi if r.side > 0 else r.lo
-    fa = r.f_hi if r.side > 0 else r.f_lo
-    b = r.lo if r.side > 0 else r.hi
-    fb = r.f_lo if r.side > 0 else r.f_hi
-    x = r.lo
-    if r.points == 3 and not r.made_up:
-        xi = (a - b) / (c - b)
-        phi = (fa - fb) / (fc - fb)
-        if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
-            x = a + (b - a) * (fa / (fb - fa) * fc / (fb - fc)) + (c - a) * (fa / (fc - fa) * fb / (fc - fb))
-    if not r.lo < x < r.hi:
-        fb *= r.weight
-        x = a + (b - a) * fa / (fa - fb)
-    return x if r.lo < x < r.hi else 0.5 * (r.lo + r.hi)
-
-
 cdef struct tl_stop:
     # the event that a trial is to end at
     int32_t el             # its element, or contact (numbered after them); -1: none, the length is as it is
     double sgn             # which way it slides, or which limit it reaches
     double small           # margin at which it has come to pass
-    tl_search r
+    tl_bracket r
 
 
 cdef inline void keep_longer(const tl_model* m, tl_state* s) noexcept nogil:
@@ -255,10 +182,10 @@ cdef inline void find_stop(const tl_model* m, tl_state* s, double x, tl_stop* q)
         if together(s.event.contact_x[i], x):
             q.el = TL_NF(m) + i
     if q.el < 0:
-        start_search(&q.r, 1.0, 1.0, 0.0, 0.0)
+        start_bracket(&q.r, 0.0, 1.0, 1.0, 0.0, 0.0)
         return
     q.small = small_margin(m, s, q.el)
-    start_search(&q.r, event_margin(m, s, s.now, q.el, q.sgn), 1.0, event_margin(m, s, s.end, q.el, q.sgn), q.small)
+    start_bracket(&q.r, 0.0, event_margin(m, s, s.now, q.el, q.sgn), 1.0, event_margin(m, s, s.end, q.el, q.sgn), q.small)
 
 
 cdef inline double turn_to(const tl_model* m, tl_state* s, tl_stop* q, int32_t el, double sgn, double hi, double left,
@@ -273,8 +200,8 @@ cdef inline double turn_to(const tl_model* m, tl_state* s, tl_stop* q, int32_t e
     q.el = el
     q.sgn = sgn
     q.small = small_margin(m, s, el)
-    start_search(&q.r, event_margin(m, s, s.now, el, sgn), hi, left, q.small)
-    return next_length(&q.r)
+    start_bracket(&q.r, 0.0, event_margin(m, s, s.now, el, sgn), hi, left, q.small)
+    return next_point(&q.r)
 
 
 cdef inline int32_t another_first(const tl_model* m, tl_state* s, tl_stop* q, int32_t it, double* x) noexcept nogil:
@@ -320,8 +247,8 @@ cdef inline int32_t next_try(tl_stop* q, int32_t it, double f, double rate, doub
     cdef double newton = x[0] - f / rate if it == 0 and rate < 0.0 else -1.0
     if fabs(f) <= q.small or it == REFINE - 1 or x[0] == q.r.lo or (f > 0.0 and q.r.f_hi >= 0.0):
         return 0
-    narrow_search(&q.r, x[0], f)
-    x[0] = newton if q.r.lo < newton < q.r.hi else next_length(&q.r)
+    narrow_bracket(&q.r, x[0], f)
+    x[0] = newton if q.r.lo < newton < q.r.hi else next_point(&q.r)
     if (it == REFINE - 2 or q.r.hi - q.r.lo <= NARROW * q.r.hi) and q.r.lo > 0.0:
         x[0] = q.r.lo                        # down to rounding, or not found: rather a little before the event than beyond
     return 1

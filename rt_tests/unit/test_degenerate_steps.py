@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hard_drivelines import CURVES, Array, Motion, braked_shafts, chain, pressed, run_chain
@@ -225,10 +227,18 @@ def test_a_coefficient_below_0_is_told_as_that(order: int) -> None:
 
 
 def test_a_torque_beyond_standstill_is_told_as_that() -> None:
-    """No coefficient is below 0; the slip ends within a step of 100 ms, and its friction rises from standstill."""
-    J, w0, fn, peak = random_chain(2)
-    d = chain([float(x) for x in J], list(w0), fn=fn, mue=CURVES["none at rest"], peak=peak, order=4)
-    with pytest.warns(RuntimeWarning, match="its slip ended within a step that is too long") as told:
-        run = run_chain(d, 3.0, h=0.1)
-    assert sum("gave heat back" in str(w.message) for w in told) == 1
-    assert run.result.counters["beyond_standstill"] == run.result.counters["negative_heat"] > 0
+    """No coefficient is below 0; a slip ends within a step of 100 ms, and its friction rises from standstill. A few of
+    these chains do it, which of them depends on rounding."""
+    said = 0
+    for seed in range(32):
+        J, w0, fn, peak = random_chain(seed)
+        d = chain([float(x) for x in J], list(w0), fn=fn, mue=CURVES["none at rest"], peak=peak, order=4)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            counters = run_chain(d, 3.0, h=0.1).result.counters
+        assert counters["beyond_standstill"] == counters["negative_heat"]
+        heat_back = [str(w.message) for w in told if "gave heat back" in str(w.message)]
+        assert len(heat_back) == (counters["negative_heat"] > 0)
+        assert all("its slip ended within a step that is too long" in text for text in heat_back)
+        said += len(heat_back)
+    assert said > 0

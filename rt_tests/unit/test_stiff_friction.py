@@ -14,6 +14,7 @@ from torqueloop.core.components import (
     Damper,
     ElastoBacklash,
     Fixed,
+    HardStop,
     Inertia,
     SpringDamper,
     Torque,
@@ -190,3 +191,28 @@ def test_a_chain_of_springs_and_clutches_gives_no_heat_back(seed: int, order: in
     assert_passive(r, 1e-6)
     # ten clutches stop in the first steps, more of them in one step than are located one by one
     assert r.counters["fallbacks"] <= 6
+
+
+@pytest.mark.parametrize("product, error", [(2.0, 0.02), (5.0, 0.06)])
+def test_a_brake_that_lets_go_within_a_step_is_steep_in_its_middle_only(product: float, error: float) -> None:
+    """J w' = T - g p(t) w, p from 1 to 0.004 in one step; product: h g/J. With the torque of the middle at a predicted
+    speed the step would be in error by ten times as much. Reference: the integral of the linear equation."""
+    h, J, T, least = 1e-3, 0.01, 2.0, 0.004
+    g = product * J / h
+    drum = Driveline("drum", order=4)
+    # (beside a stop no step is quiet)
+    parts = {"J": Inertia(J=J, w0=T / g), "S": HardStop(phi_min=-100.0, phi_max=100.0), "wall": Fixed(), "T": Torque(),
+             "B": Brake(fn_max=50.0 * g, mue_pos=[[0.0, 0.0], [50.0, 1.0], [100.0, 1.0]])}  # fmt: skip
+    for name, part in parts.items():
+        drum.add(name, part)
+    drum.connect("B.flange_a", "T.flange", "J.flange_a")
+    drum.connect("J.flange_b", "S.flange_a")
+    drum.connect("S.flange_b", "wall.flange")
+    letting_go = Ramp(height=least - 1.0, duration=h, offset=1.0, startTime=h)
+    r = Simulation(drum, h=h).run(0.002, inputs={"T.tau": T, "B.f_normalized": letting_go})
+    x = np.linspace(0.0, 1.0, 100_001)
+    grown = np.exp(product * (x + 0.5 * (least - 1.0) * x * x))
+    exact = (T / g + T * h / J * np.trapezoid(grown, x)) / grown[-1]
+    assert r["J.w"][-2] == pytest.approx(T / g, rel=1e-9)
+    assert r["J.w"][-1] == pytest.approx(exact, rel=error)
+    assert r.counters["steep_unsolved"] == r.counters["fallbacks"] == 0
