@@ -9,13 +9,12 @@ goes linearly to 0 at tau_indicated = 0 (Willans line; a motored engine burns no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.components.powertrain_engine import Engine3
 from torqueloop.core.describe.builder import Builder
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, MissingValueError
 from torqueloop.core.describe.parts import Parts

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from torqueloop.core.analyse.gear_wheels import WheelSet
 from torqueloop.core.analyse.section_grid import Cell, Grid, Net, lines
+from torqueloop.core.describe.classes import dataclass
 
 #: size of a cell along the axis and across it
 DX, DR = 0.12, 0.07

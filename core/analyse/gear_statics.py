@@ -14,10 +14,11 @@ of element torques is given, and `determinate` is False.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from torqueloop.core.compile.exact import reduce, solve_least_norm
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 
 #: coefficient per shaft (or per unknown)

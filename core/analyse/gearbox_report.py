@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from torqueloop.core.analyse.gear_statics import GearRow, GearState, GearTrain, 
 from torqueloop.core.compile.compiler import analyse
 from torqueloop.core.compile.topology import Topology
 from torqueloop.core.components.gears import IdealPlanetary
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
 from torqueloop.core.describe.parts import GROUND, FrictionPart

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from torqueloop.core.components.engine import Engine
 from torqueloop.core.components.gears import FinalDrive, IdealPlanetary, IdealRollingWheel
 from torqueloop.core.components.laminar import Laminar
 from torqueloop.core.components.road import CarResistance
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.tables import Table1D
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from torqueloop.core.describe.classes import dataclass
 
 Cell = tuple[int, int]
 #: cost of a bend, of a crossing, of a shaft that finds no way; a step costs 1

@@ -9,12 +9,12 @@ with the end correction h²/12 of their slopes: order 4).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.compile.topology import Topology
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.parts import Output, Parts
 from torqueloop.core.describe.vocabulary import OUT_ANGLE, OUT_SPEED

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 import numpy as np
@@ -30,6 +30,7 @@ from torqueloop.core.compile.slips import coordinates, slips_as_coordinates
 from torqueloop.core.compile.thermal import thermal_arrays, thermal_net
 from torqueloop.core.compile.topology import Row, Topology, build
 from torqueloop.core.describe.builder import Builder
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import (
     CompileError,

@@ -6,9 +6,10 @@ Rows are dicts column -> Fraction. Small systems (tens of rows), so clarity goes
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
+
+from torqueloop.core.describe.classes import dataclass
 
 Column = TypeVar("Column", bound=Hashable)
 Row = dict[Column, Fraction]

@@ -28,7 +28,8 @@ def free_motions(arrays: Any) -> tuple[Array, Array]:
     no motion is faster than if it sticks."""
     n = arrays.M.shape[0]
     light = np.asarray(arrays.rx["coord"], dtype=np.int64)
-    heavy = np.setdiff1d(np.arange(n), light)
+    # no set operations of NumPy: they import numpy.ma
+    heavy = np.delete(np.arange(n), light)
     free = np.eye(len(heavy))
     driven = combinations(arrays, arrays.fr["row"][arrays.drv["fr"]])[:, heavy]
     if len(driven):
@@ -39,4 +40,4 @@ def free_motions(arrays: Any) -> tuple[Array, Array]:
     serial = arrays.rx[arrays.rx["fr"] >= 0]
     slips = combinations(arrays, arrays.fr["row"][serial["fr"]])
     Z[serial["coord"]] = -slips @ Z / serial["share"][:, None]
-    return Z, np.eye(n)[:, np.setdiff1d(light, serial["coord"])]
+    return Z, np.delete(np.eye(n), [*heavy, *serial["coord"]], axis=1)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn
 
 from torqueloop.core.compile.exact import reduce, solve_least_norm
 from torqueloop.core.compile.topology import Row, Topology
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import InitialValueError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.naming import natural

@@ -12,12 +12,13 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.compile.poses import check_known, direction, pose, start_of
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import CompileError, NoReferenceError, OverconstrainedError
 from torqueloop.core.describe.frame_parts import BodyPart, CarrierPart, MomentPart, Vector, WrenchPart
 from torqueloop.core.describe.joint_parts import LARGEST_BEND, BearingPart, JointPart

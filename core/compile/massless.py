@@ -25,12 +25,12 @@ there than any step can follow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from torqueloop.core.compile.exact import null_direction
 from torqueloop.core.compile.relaxing import relax, relax_behind, undamped
 from torqueloop.core.compile.topology import Row, Topology
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import NoInertiaError
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import (

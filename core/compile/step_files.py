@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from torqueloop.core.describe.classes import dataclass
 
 STEP = Path(__file__).resolve().parents[2] / "cython_kernels" / "step"
 INCLUDE = re.compile(r'^include "(\w+)\.pxi"$', re.MULTILINE)

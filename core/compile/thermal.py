@@ -8,9 +8,9 @@ Heat ports have nothing to do with the elimination of the mechanics; forces may 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from torqueloop.core.compile.packing import TableStore
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import CompileError, InitialValueError, NoCapacityError, OverconstrainedError
 from torqueloop.core.describe.flange import THERMAL

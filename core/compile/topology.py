@@ -9,10 +9,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from torqueloop.core.compile.exact import Reduced, reduce
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import DomainError, FloatingFlangeError, OverconstrainedError
 from torqueloop.core.describe.flange import ANY, APART, FRAME, THERMAL

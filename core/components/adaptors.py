@@ -16,10 +16,10 @@ After Modelica.Mechanics.Rotational.Components, with its signs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.kinematic import position_inputs
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import SUPPORT, Flange
 from torqueloop.core.describe.motion import OF_A_PART, ROTATION

@@ -15,11 +15,11 @@ Needs c > 0. After Modelica.Mechanics.Rotational.Components.ElastoBacklash and E
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.compliances import spring_damper
 from torqueloop.core.components.of_motion import TWO_SHAFTS
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.motion import ROTATION, Motion

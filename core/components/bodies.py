@@ -12,12 +12,12 @@ second order in them; hinges and free motion hold for any attitude.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from torqueloop.core.components.carriers import AXES, OnAxis, Quaternion, unit_quaternion
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import FRAME, FRAME_PORT, ROTATIONAL, TRANSLATIONAL, Flange
 from torqueloop.core.describe.frame_parts import Vector

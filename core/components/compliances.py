@@ -10,10 +10,10 @@ Loss power d*w_rel^2 >= 0 goes to heatPort. Linear for any twist. After Modelica
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.of_motion import TWO_SHAFTS, OfMotion
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.motion import ROTATION, Motion
 from torqueloop.core.describe.params import shared

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.laminar import Laminar
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import TableError
 from torqueloop.core.describe.flange import HEAT_PORT, SUPPORT, Flange
 from torqueloop.core.describe.params import curve, param

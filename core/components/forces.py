@@ -7,7 +7,6 @@ for v > 0. `work` is the energy put into the driveline. After Modelica.Mechanics
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from torqueloop.core.components.of_motion import PART_ON_SUPPORT, TWO_PARTS, Sliding
@@ -31,6 +30,7 @@ from torqueloop.core.components.sources import (
     step_time,
     torque_of_sign,
 )
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import Flange
 
 

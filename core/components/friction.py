@@ -14,10 +14,10 @@ After Modelica.Mechanics.Rotational.Components; Otter, Elmqvist, Mattsson, CACSD
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.of_motion import SHAFT_IN_SUPPORT, TWO_SHAFTS, OfMotion
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.motion import ROTATION, Motion

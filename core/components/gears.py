@@ -6,10 +6,10 @@ The support takes minus the sum of the torques on the other flanges; unconnected
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import SUPPORT, TRANSLATIONAL, Flange
 from torqueloop.core.describe.params import param, require, require_given

@@ -8,7 +8,6 @@ After Modelica.Mechanics.Rotational.Components.InitializeFlange and RelativeStat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.of_motion import (
@@ -21,6 +20,7 @@ from torqueloop.core.components.of_motion import (
     start_position,
     start_speed,
 )
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import Flange
 from torqueloop.core.describe.params import shared
 from torqueloop.core.describe.vocabulary import OUT_ACCELERATION

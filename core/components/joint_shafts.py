@@ -20,11 +20,11 @@ Joints and Driveshafts, 2nd ed. 2006; J. Andreasson, M. Gaefvert: Rotational3D, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.carriers import unit_vector
 from torqueloop.core.components.of_motion import TWO_SHAFTS
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import FRAME_PORT, Flange
 from torqueloop.core.describe.joint_parts import LARGEST_BEND

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.of_motion import (
@@ -35,6 +34,7 @@ from torqueloop.core.components.of_motion import (
     start_position,
     start_speed,
 )
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import Flange
 from torqueloop.core.describe.motion import OF_A_PART, Motion
 from torqueloop.core.describe.params import shared

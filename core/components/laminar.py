@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.friction import BRAKE_FLANGES, CLUTCH_FLANGES, friction_outputs
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import Flange
 from torqueloop.core.describe.params import curve, param, require, require_given

@@ -30,11 +30,11 @@ Range: 0 < eta1 <= 1, eta2 <= 1; for eta2 > 0 exactly Modelica's law.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.backlash import backlash
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import TableError
 from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT, Flange

@@ -34,11 +34,11 @@ The matrices C and C_mod of a whole train: core/analyse/constraint_matrix.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.friction import friction_outputs
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, SUPPORT, Flange
 from torqueloop.core.describe.params import param, require, require_given

@@ -8,9 +8,9 @@ contributes, signals of its own inputs. Domains as data: core/describe/motion.py
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.motion import ROTATION, TRANSLATION, Motion

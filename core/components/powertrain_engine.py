@@ -15,9 +15,10 @@ Range: w >= 0 (backward turning is braked by friction and auxiliaries only).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import TableError
 from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT, THERMAL, Flange

@@ -12,10 +12,10 @@ tau_a - T_b. It is the law of LossyGear with ratio 1 and without bearing frictio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.friction import friction_outputs
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT, Flange
 from torqueloop.core.describe.params import curve, param

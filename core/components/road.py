@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.of_motion import PART_ON_SUPPORT
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import TableError
 from torqueloop.core.describe.flange import HEAT_PORT, Flange

@@ -6,11 +6,11 @@ phi, w, a: angle, speed, acceleration of a flange, + in the sense of the axis. A
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.of_motion import TWO_SHAFTS, OfMotion, Sliding, start_position, start_speed
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import ANY, OPEN, Flange
 from torqueloop.core.describe.motion import TRANSLATION
 from torqueloop.core.describe.params import param, shared

@@ -8,11 +8,11 @@ After Modelica.Mechanics.Rotational.Sources; the same for forces in forces.py, d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from torqueloop.core.components.laws import REGULARIZATIONS, absolute, hyperbola, sign
 from torqueloop.core.components.of_motion import SHAFT_ON_SUPPORT, TWO_SHAFTS, OfMotion, OnSupport
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import Flange
 from torqueloop.core.describe.params import shared
 from torqueloop.core.describe.tables import Table1D

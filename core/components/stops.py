@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +26,7 @@ from torqueloop.core.components.of_motion import (
     start_speed,
 )
 from torqueloop.core.components.shafts import OF_A_MASS, LongBody, length
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.motion import Motion
 from torqueloop.core.describe.params import param, require, require_given, shared

@@ -7,9 +7,9 @@ without heat capacity must be held at a temperature. After Modelica.Thermal.Heat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import THERMAL, Flange
 from torqueloop.core.describe.params import param

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +18,7 @@ from torqueloop.core.components.compliances import DamperLaw, SpringDamperLaw, S
 from torqueloop.core.components.friction import BearingLaw, BrakeLaw, breakaway, over_speed
 from torqueloop.core.components.of_motion import ONE_PART, PART_IN_SUPPORT, TWO_PARTS, Sliding
 from torqueloop.core.components.shafts import FixedLaw, JointLaw, place
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.params import curve, param
 from torqueloop.core.describe.vocabulary import ELASTO_BACKLASH

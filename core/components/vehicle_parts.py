@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.laws import sign
 from torqueloop.core.components.road import GRAVITY, driving_resistance
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, OPEN, TRANSLATIONAL, Flange
 from torqueloop.core.describe.params import param, require

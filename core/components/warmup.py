@@ -13,9 +13,9 @@ Otter, Dempsey, Schlegel 2000 (WarmUpModel). Valid without boiling; lumped: no d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.params import curve, param

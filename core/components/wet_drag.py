@@ -26,10 +26,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from torqueloop.core.components.of_motion import TWO_SHAFTS
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
 from torqueloop.core.describe.params import param, require

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.describe.tables import Table1D
 from torqueloop.cython_kernels.controls.laws import Law

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from torqueloop.core.controls.base import Compiled, positive
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import RangeError
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from torqueloop.core.controls.base import Compiled, not_negative, positive
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.tables import Table1D
 
 #: idle speed in rad/s over the coolant's temperature in K: 1200 rpm cold, 800 rpm warm (assumed)

@@ -12,13 +12,14 @@ it have just given, like the tasks of one control unit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.controls.base import Controller
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.signals import Constant, Ramp, Signal
 from torqueloop.core.simulate.means import IntervalMeans

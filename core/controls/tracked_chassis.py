@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.controls.base import positive
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import RangeError
 
 Array = NDArray[np.float64]

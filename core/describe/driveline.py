@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import DuplicateError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.naming import FORMULA, natural

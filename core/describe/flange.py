@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from torqueloop.core.describe.classes import dataclass
 
 ROTATIONAL = "rotational"
 TRANSLATIONAL = "translational"

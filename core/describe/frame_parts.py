@@ -6,8 +6,9 @@ components along the axes of the carrier. Whose frame is on which carrier: core/
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.vocabulary import Form
 
 Vector = tuple[float, float, float]

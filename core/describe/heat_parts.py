@@ -5,8 +5,9 @@ Ports are full names ("brake.heatPort"). Temperatures in K, heat flow in W.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.tables import Table1D
 
 

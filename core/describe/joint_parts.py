@@ -6,8 +6,9 @@ A joint is bent by its own value, or as the bearings of its two shafts say (core
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.frame_parts import Vector
 from torqueloop.core.describe.vocabulary import Form
 

@@ -10,8 +10,8 @@ or s_rel0, "smallest {relative angle}" is "smallest relative angle" or "smallest
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import ROTATIONAL, TRANSLATIONAL, Flange
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Rational
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import MissingValueError, RangeError, TableError, did_you_mean
 from torqueloop.core.describe.motion import ROTATION, Motion
 from torqueloop.core.describe.ranges import RANGES, ROUNDED

@@ -6,9 +6,10 @@ into arrays; compiler.py and element_arrays.py give the equation of every elemen
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.frame_parts import FrameParts, Term
 from torqueloop.core.describe.heat_parts import ThermalParts
 from torqueloop.core.describe.joint_parts import JointParts

@@ -16,11 +16,11 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.describe.reading import read_toml
 

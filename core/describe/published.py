@@ -12,9 +12,10 @@ source = "owner's manual"
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import RangeError, UnknownKeyError, did_you_mean
 from torqueloop.core.describe.units import exact, is_number
 

@@ -10,8 +10,8 @@ parameter (an efficiency, a share) is narrower and stands with it. Values in SI;
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.units import DIMENSIONS, SYMBOLS, UNITS
 
 

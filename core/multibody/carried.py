@@ -10,12 +10,13 @@ Its speeds are relative to the body. A rotor of inertia J about n, ω the angula
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.compile.topology import Row as Terms
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import CompileError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.vocabulary import Form
 from torqueloop.core.multibody.friction import Friction, read_friction

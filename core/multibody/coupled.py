@@ -11,10 +11,11 @@ driveline.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import (
     CompileError,
     DuplicateError,

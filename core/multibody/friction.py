@@ -12,12 +12,12 @@ C. Glocker: Multibody Dynamics with Unilateral Contacts, 1996).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import CompileError
 from torqueloop.core.multibody.tree import Floats
 

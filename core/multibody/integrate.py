@@ -8,11 +8,12 @@ Integration*, IV.4: a projection keeps the order). What the rows had drifted by 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import InitialValueError, RangeError, TorqueloopError
 from torqueloop.core.multibody.carried import at
 from torqueloop.core.multibody.coupled import Coupled, Solution, State

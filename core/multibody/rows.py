@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.multibody.tree import Vector
 
 

@@ -10,11 +10,11 @@ of the zero references of both bearings about the shaft, followed over any numbe
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from torqueloop.core.compile.poses import pins
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import CompileError, RangeError
 from torqueloop.core.describe.joint_parts import LARGEST_BEND
 from torqueloop.core.multibody.tree import Floats, Vector, cross, unit

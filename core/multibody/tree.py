@@ -9,12 +9,13 @@ its frame's origin and ω, both along the axes of the body (Featherstone, *Rigid
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import (
     DuplicateError,
     MissingLibraryError,

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.core.reference import MODE_QUANTITIES, Case, Column, ImportedCase, import_case, read_case
 from torqueloop.core.reference.case_trajectory import SAME_TIME, Trajectory

@@ -8,10 +8,11 @@ a small function makes the component (`SPECIAL`). Parameters a case leaves out t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from torqueloop.core import components
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.params import params_of

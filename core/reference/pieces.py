@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from torqueloop.core.describe.classes import dataclass
 
 Vector = NDArray[np.float64]
 #: two frames as seen from one another: rotation (columns: axes of the second in the first) and shift

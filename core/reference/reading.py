@@ -6,13 +6,13 @@ import csv
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, MissingValueError, UnknownNameError, did_you_mean
 
 SCHEMA = "case/1"

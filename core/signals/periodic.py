@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.signals.base import Array, Formula, Signal, inside, joined, refuse_jump
 from torqueloop.core.signals.pieces import formula_of, polynomial, slope

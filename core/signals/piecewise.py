@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import RangeError, TableError
 from torqueloop.core.signals.base import Array, Constant, Formula, Signal, inside, reached, refuse_jump
 from torqueloop.core.signals.periodic import Periodic

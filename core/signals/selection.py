@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.signals.base import Array, Constant, Scaled, Signal
 
 #: spacing at which a change of sign is looked for, s: zeros of a signal must be farther apart than this

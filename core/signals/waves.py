@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.signals.base import Array, Formula, Product, Signal, inside, reached, refuse_jump
 

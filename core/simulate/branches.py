@@ -8,10 +8,10 @@ from the start (rt_tests/unit/test_branches.py).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.signals import Signal, equal_until
 from torqueloop.core.simulate.offline import Array, Simulation
 from torqueloop.core.simulate.results import ModeChange, Result, Start

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.compile.compiler import CompiledModel
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.signals import Constant, Signal
 from torqueloop.core.simulate.resolution import unresolved
 

@@ -10,13 +10,13 @@ springs and dampers have no M: their speeds follow from the others.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.compile.free_motions import combinations, free_motions
+from torqueloop.core.describe.classes import dataclass
 
 Array = NDArray[np.float64]
 

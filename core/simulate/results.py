@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from torqueloop.core.compile.compiler import CompiledModel
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import UnknownNameError, did_you_mean
 from torqueloop.core.describe.naming import cell
 from torqueloop.core.describe.parts import Compliance, ContactPart, FrictionPart, port_number

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from torqueloop.core.analyse.gear_section import RIM, PlacedCoupling, PlacedSet
 from torqueloop.core.analyse.shaft_motion import Motion
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.animate.stage import Stage
 
 Array = NDArray[np.float64]

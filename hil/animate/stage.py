@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torqueloop.core.analyse.chain_section import behind, chain, chain_section, extended
 from torqueloop.core.analyse.gear_section import Coupling, Section, section
@@ -13,6 +13,7 @@ from torqueloop.core.compile.compiler import analyse
 from torqueloop.core.compile.topology import Topology
 from torqueloop.core.components.bodies import BodyMount, RigidBody
 from torqueloop.core.components.carriers import MovingCarrier
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError

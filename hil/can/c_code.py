@@ -18,12 +18,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cantools.database.can import Database, c_source
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.can.bits import Split, bits, parts, width
 from torqueloop.cython_kernels.can.codec_spec import (

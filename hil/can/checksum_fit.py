@@ -8,10 +8,11 @@ of the message.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.cython_kernels.can.bits import Split, all_bits, width
 from torqueloop.cython_kernels.can.codec import CRC, LENGTH, CodecTables, RxState, TxState
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec, SignalSpec

@@ -5,7 +5,7 @@ The same fields as `can_frame_t` (rings/can_frame.pxd), whose CAN_FLAG_* and CAN
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from torqueloop.core.describe.classes import dataclass
 
 #: bit 31 of an identifier: 29 bit long, as in SocketCAN and the frame rings
 EXTENDED = 0x80000000

@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import cantools
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, closest, repr_short
 from torqueloop.core.describe.ranges import RANGES
 from torqueloop.core.describe.reading import DATABASE_BYTES, read_bytes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, closest
 from torqueloop.cython_kernels.can.bits import Field, Split, all_bits, bits
 from torqueloop.cython_kernels.can.protection import E2E_PROFILES, NONE

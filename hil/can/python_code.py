@@ -20,7 +20,8 @@ Values are in SI units.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from torqueloop.core.describe.classes import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 

@@ -11,10 +11,11 @@ import socket
 import struct
 import subprocess
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.can.frame import EXTENDED
 from torqueloop.hil.can.multicast import CanBusError
 from torqueloop.hil.results.links import Interface

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_you_mean
 from torqueloop.hil.can.bus import CanBusConfig, open_bus
 from torqueloop.hil.can.database import CanDatabase

@@ -8,9 +8,9 @@ GenMsgNrOfRepetition    frames more after a change
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 
 CYCLIC, ON_CHANGE, ON_EVENT, BOTH = "cyclic", "on_change", "on_event", "cyclic_and_on_change"

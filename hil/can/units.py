@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
+
+from torqueloop.core.describe.classes import dataclass
 
 _F = Fraction
 RPM = math.pi / 30.0

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.cython_kernels.can.codec_spec import MessageSpec, counter_range
 from torqueloop.hil.can.database import CanDatabase
 from torqueloop.hil.can.known import WORDS, Known

@@ -11,12 +11,12 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.common.config_file import ConfigTable, InFile
 from torqueloop.hil.ecu.external import ZmqOptions
 from torqueloop.hil.ecu.interface_tables import InterfaceConfig

@@ -11,12 +11,12 @@ import json
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torqueloop.core.analyse.physics import Finding, findings
 from torqueloop.core.components.files import load
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.provenance import Known, Statement, statements

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from torqueloop.configs import SUFFIXES, installed
 from torqueloop.core.describe import renamed
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import (
     CompileError,
     ConfigError,

@@ -11,12 +11,13 @@ signal's value table (positions of the lever).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.cython_kernels.tick.conditions import EQUAL_WITHIN
 from torqueloop.cython_kernels.tick.fault_rows import Code

@@ -16,13 +16,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
 from torqueloop.core.describe.reading import KIND_OF_FOLDER, Family, check_content, parse_toml, read_toml
 from torqueloop.hil.common.config_file import InFile, Model, validate

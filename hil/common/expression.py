@@ -12,13 +12,14 @@ import math
 import operator as op
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any, cast
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.units import SYMBOLS, UNITS, column_unit, scaled
 from torqueloop.cython_kernels.tick.conditions import DEPTH, UNARY

@@ -14,11 +14,11 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import TorqueloopError, UnknownKindError, did_you_mean
 
 ECUS, VEHICLES, GATEWAYS = "torqueloop.ecus", "torqueloop.vehicles", "torqueloop.gateways"

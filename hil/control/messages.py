@@ -11,11 +11,12 @@ answer names it, `reason` (one of REASONS) is counted.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgpack
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.link.messages import SchemaError, unpack_map
 
 #: schema version, key `v` of every message

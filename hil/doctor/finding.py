@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from torqueloop.core.describe.classes import dataclass
 
 Level = Literal["ok", "note", "fail"]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.doctor.can import link_words
 from torqueloop.hil.realtime.machine import ROOT, cpu_list

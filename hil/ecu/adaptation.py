@@ -11,9 +11,10 @@ one was it?), while coasting, or when the pedal was pressed or released on the w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.ecu.gears import gear_number
 
 if TYPE_CHECKING:

@@ -21,10 +21,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.can.frame import Frame
 from torqueloop.hil.common.plugins import ECUS, find

@@ -8,10 +8,10 @@ silences us.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, RangeError
 from torqueloop.hil.can.database import CanCodec, CanDatabase, bus_id
 from torqueloop.hil.can.frame import BRS_FLAG, EXTENDED, FD_FLAG, Frame

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgpack
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.cython_kernels.link.frames_form import FramesForm
 from torqueloop.hil.can.frame import FD_LENGTHS, Frame
 from torqueloop.hil.ecu.control_unit import EcuInputs, EcuOutputs, EcuSetup

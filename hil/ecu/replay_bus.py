@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, UnknownNameError, did_you_mean
 from torqueloop.hil.can.bus import CanPort
 from torqueloop.hil.can.database import EXTENDED

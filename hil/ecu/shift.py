@@ -18,9 +18,10 @@ pressure if both gears press it, stays where it is if only the old gear does, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.ecu.adaptation import Learnt, Observed
 from torqueloop.hil.ecu.gears import gear_number
 from torqueloop.hil.ecu.laws import Law, Phase

@@ -14,10 +14,11 @@ signals from there (pedal, lever, engine speed ...) replace those of the rig's o
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.database import CanCodec, CanDatabase, bus_id
 from torqueloop.hil.can.frame import BRS_FLAG, FD_FLAG, Frame

@@ -7,9 +7,10 @@ gear, output speed, pedal, slip -> LockUpControl -> lock-up pressure
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.ecu.adaptation import Learnt, learn
 from torqueloop.hil.ecu.gears import gear_number, lever_limits, neighbours
 from torqueloop.hil.ecu.shift import RPM, Measured, ShiftRunner, TorqueEstimator

@@ -7,10 +7,11 @@ import mmap
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.ecu.c_header import ERROR_BYTES, LOG, Header, said, texts, write_log
 from torqueloop.hil.link.endpoints import PeerError
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from torqueloop.core.components.carriers import POSE
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.link.messages import SchemaError
 
 #: signals vehicle.NAME.* of a carrier, in this order, and their units

@@ -7,9 +7,9 @@ import os
 import re
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import TorqueloopError
 
 

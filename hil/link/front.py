@@ -20,12 +20,13 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import zmq
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.link.child import Child, die_with
 from torqueloop.hil.link.endpoints import CurveKeys, PeerError, check_endpoint
 from torqueloop.hil.link.link_socket import POLL_SLICE_MS, LinkSocket

@@ -17,11 +17,12 @@ the key; the cause is counted by its `reason`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgpack
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.cython_kernels.link.form import Form
 
 #: schema version, key `v` of every message

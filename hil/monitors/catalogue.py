@@ -6,7 +6,7 @@ again from the recording; the others by hil/report/drive_monitors.py from the re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from torqueloop.core.describe.classes import dataclass
 
 #: from one look to the next: control units compute every 5 to 10 ms, and nothing that elements do is over sooner [s]
 PERIOD_S = 5e-3

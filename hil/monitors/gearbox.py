@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torqueloop.core.analyse.gear_statics import GearTrain, solve_gear
 from torqueloop.core.analyse.gearbox_report import train_of
@@ -67,7 +68,8 @@ def _gears_and_sets(
         for name, ratio, engaged in table
     )  # fmt: skip
     one_way = {e.name for e in train.elements if e.one_way}
-    return gears, tuple(_closed_as(train, names, one_way, gears, mask) for mask in range(1 << len(names)))
+    speeds = _Speeds(train)
+    return gears, tuple(_closed_as(speeds, names, one_way, gears, mask) for mask in range(1 << len(names)))
 
 
 def _elements(train: GearTrain, driveline: Driveline) -> list[str]:
@@ -118,15 +120,15 @@ def _engine_ends(driveline: Driveline, engine: object) -> tuple[float, float]:
     return most, max(most, float(np.interp(0.0, above[[k, k - 1]], w[[k, k - 1]])))
 
 
-def _closed_as(train: GearTrain, names: Sequence[str], one_way: set[str], gears: Sequence[GearFacts],
+def _closed_as(speeds: _Speeds, names: Sequence[str], one_way: set[str], gears: Sequence[GearFacts],
                mask: int) -> tuple[int, bool]:  # fmt: skip
     """What these closed elements are, and whether a free wheel holds it."""
     closed = {name for k, name in enumerate(names) if mask >> k & 1}
-    found, ratio = _ratio(train, closed)
+    found, ratio = _ratio(speeds, closed)
     held = False
     if found == CLOSED["blocked"] and closed & one_way:
         # a brake behind a free wheel is overrun where others hold
-        found, ratio = _ratio(train, closed - one_way)
+        found, ratio = _ratio(speeds, closed - one_way)
     elif found is None and closed & one_way:
         held = True
     exact = next((k for k, g in enumerate(gears) if set(g.elements) == closed), None)
@@ -143,26 +145,30 @@ def _closed_as(train: GearTrain, names: Sequence[str], one_way: set[str], gears:
     return found, False
 
 
-def _ratio(train: GearTrain, closed: set[str]) -> tuple[int | None, float]:
-    """(None, w_in / w_out) where the speeds have one ratio; else a value of CLOSED."""
-    column = {shaft: k for k, shaft in enumerate(train.shafts)}
-    rows = []
-    for gear in train.rows:
-        row = np.zeros(len(column))
-        for _, shaft, c in gear.members:
-            if shaft is not None:
-                row[column[shaft]] += float(c)
-        rows.append(row)
-    for e in train.elements:
-        if e.name in closed:
-            row = np.zeros(len(column))
-            for shaft, sign in ((e.first, 1.0), (e.second, -1.0)):
+class _Speeds:
+    """What the speeds of the shafts obey: the gears, and each element while it is closed."""
+
+    def __init__(self, train: GearTrain) -> None:
+        column = {shaft: k for k, shaft in enumerate(train.shafts)}
+
+        def row(terms: Iterable[tuple[str | None, float]]) -> NDArray[np.float64]:
+            found = np.zeros(len(column))
+            for shaft, c in terms:
                 if shaft is not None:
-                    row[column[shaft]] += sign
-            rows.append(row)
-    _, size, basis = np.linalg.svd(np.array(rows))
+                    found[column[shaft]] += c
+            return found
+
+        self.gears = [row((shaft, float(c)) for _, shaft, c in gear.members) for gear in train.rows]
+        self.elements = {e.name: row(((e.first, 1.0), (e.second, -1.0))) for e in train.elements}
+        self.ends = [column[train.input], column[train.output]]
+
+
+def _ratio(speeds: _Speeds, closed: set[str]) -> tuple[int | None, float]:
+    """(None, w_in / w_out) where the speeds have one ratio; else a value of CLOSED."""
+    rows = np.array([*speeds.gears, *(row for name, row in speeds.elements.items() if name in closed)])
+    _, size, basis = np.linalg.svd(rows)
     null = basis[int(np.sum(size > 1e-9)) :]
-    motion = null[:, [column[train.input], column[train.output]]]
+    motion = null[:, speeds.ends]
     scale = np.linalg.svd(motion, compute_uv=False) if len(motion) else np.zeros(0)
     rank = int(np.sum(scale > 1e-9))
     if rank == 0:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.cython_kernels.tick import monitors as kernel
 from torqueloop.hil.monitors.catalogue import ONLINE
 from torqueloop.hil.monitors.engine import make_monitors, own_signals, read_signals

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
 from torqueloop.core.components import KINDS
 from torqueloop.core.components.files import load
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.reading import read_toml

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.multibody.coupled import Coupled, Solution, State
 
 AXES = ("x", "y", "z")

@@ -7,7 +7,6 @@ import math
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from torqueloop.core.components.engine import Engine
 from torqueloop.core.components.files import load
 from torqueloop.core.components.gears import FinalDrive, IdealRollingWheel
 from torqueloop.core.components.laminar import Laminar
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, did_you_mean

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
 from torqueloop.core.components.files import load
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_you_mean
 from torqueloop.hil.can.load import Loader, read_database
 from torqueloop.hil.can.traffic import Traffic

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from torqueloop.core.analyse.gearbox_report import gearbox_report
 from torqueloop.core.components.files import load
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.new.car_facts import car_facts, installed_driveline
 from torqueloop.hil.new.car_file import car_text

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 
 from torqueloop.core.analyse.gear_statics import ONE, GearRow, GearTrain, TrainElement, solve_gear
 from torqueloop.core.analyse.sizing import annulus_cm2, pack_torque_Nm
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.new.sketch import HOUSING, PlanetarySet, Sketch
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from torqueloop.core.analyse.gear_statics import GearState
 from torqueloop.core.analyse.gearbox_report import GearboxReport
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.ecu.gears import gear_number, is_variant, neighbours
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 from torqueloop.core.analyse.gearbox_report import GearboxReport, gearbox_report
 from torqueloop.core.components.laminar import Laminar
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.ecu.gears import gear_number, is_variant, neighbours, top_gear

@@ -18,9 +18,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.cython_kernels.clock.rt_thread import denormals_can_be_off, prefault_stack
 from torqueloop.hil.realtime.machine import ROOT, choose_cpu, idle_states, isolated_cpus
 from torqueloop.hil.results.run import Measure as Told

@@ -9,9 +9,10 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.results.run import WITHHELD_S
 
 #: A thread that only sleeps comes back so much later than it asked: the whole process was not run. Far above what load

@@ -14,12 +14,13 @@ that does not move costs 8 bytes a chunk.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from torqueloop.core.describe.classes import dataclass
 
 _HEAD = struct.Struct("<II")
 #: bytes of a value by form; 0: one value of 8 bytes for all

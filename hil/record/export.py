@@ -14,12 +14,12 @@ import fnmatch
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.record.mf4 import SAMPLES, MissingExtraError, mf4_file
 from torqueloop.hil.record.mf4_stream import Mf4Stream

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.record.columns import LayoutError, decode
 from torqueloop.hil.record.recording import Damage, StreamReader
 from torqueloop.hil.record.run_data import ROWS, described, signals_version

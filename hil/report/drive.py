@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.common.levers import LEVERS
 from torqueloop.hil.monitors.catalogue import SETTLE_S
 from torqueloop.hil.record.signals import Signals

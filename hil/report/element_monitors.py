@@ -7,10 +7,10 @@ overload   what a gear needs of an element, beyond what the highest pressure giv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.report.analysis import Array
 from torqueloop.hil.report.drive import Drive, Seen
 from torqueloop.hil.results.monitors import MonitorSpec

@@ -9,10 +9,9 @@ of the sum of all positive supplies and the sum of all losses and stores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.results.run import EnergyStats
 

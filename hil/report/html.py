@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.report import first_fault, plots
 from torqueloop.hil.report.analysis import Shift
 from torqueloop.hil.report.assumed import assumed_numbers

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.report.latency import degraded
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.report import latency, latency_plots
 from torqueloop.hil.report.pages import tick_at
 from torqueloop.hil.results.clock import ClockStats, WorstTick

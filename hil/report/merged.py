@@ -7,13 +7,14 @@ never percentiles.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console, Group
 from rich.text import Text
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.cython_kernels.clock.histogram import Histogram
 from torqueloop.hil.report import console_parts
 from torqueloop.hil.report.collect import ReportError

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.cython_kernels.tick.monitors import UNKNOWN
 from torqueloop.hil.common.levers import LEVERS
 from torqueloop.hil.monitors.catalogue import BY_NAME, MONITORS, Monitor

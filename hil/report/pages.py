@@ -5,7 +5,6 @@ Figures are drawn in the browser (hil/views/page) from the numbers that the page
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.views import LICENCES, scripts, styles
 from torqueloop.hil.views.figure import Figures
 from torqueloop.hil.views.style import css

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.report.analysis import Band, Shift, column, gear_bands, shifts
 from torqueloop.hil.report.collect import Run, load_run
 from torqueloop.hil.report.drive import drive_of

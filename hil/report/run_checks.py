@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.report.collect import OTHER_STREAMS, SIGNALS, Run
 from torqueloop.hil.report.energy import EnergyBalance
 from torqueloop.hil.results.links import BusStats, ParticipantStats, VehicleStats

@@ -11,12 +11,13 @@ ISO 2631-1 with the weighting W_d (fore-and-aft, seated).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 from numpy import fft
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.analysis import Shift, acceleration, column, elements, input_speed
 from torqueloop.hil.report.jerk import jerk

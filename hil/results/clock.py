@@ -7,8 +7,10 @@ of a loop. A gate on such a value fails and says so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
+
+from torqueloop.core.describe.classes import dataclass
 
 #: metadata of a field that is data for plots, no metric
 NO_METRIC: Mapping[str, Any] = {"metric": None}

@@ -13,10 +13,10 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, UnknownNameError
 from torqueloop.core.describe.renamed import metrics_in
 from torqueloop.hil.common.expression import Node, bound, parse, parts, scale_of_key, value_of

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.results.clock import INLINE, NO_METRIC, Timing
 
 #: why a received frame was refused: fields of RxMessage

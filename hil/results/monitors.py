@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from torqueloop.core.describe.classes import dataclass
 
 #: points (pedal 0..1, speed of the output shaft [rad/s]), linear between
 Line = list[tuple[float, float]]

@@ -14,9 +14,10 @@ Written by the rig, read by report, gates, scripts and tests; the JSON of it: `t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.results.clock import INLINE, NO_METRIC, ClockStats
 from torqueloop.hil.results.links import BusStats, ControlStats, IoStats, ParticipantStats, TelemetryStats, VehicleStats
 from torqueloop.hil.results.monitors import MonitorSpec

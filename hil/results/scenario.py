@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from torqueloop.core.describe.classes import dataclass
 
 #: what a check asks of its condition: at every instant, at no instant, at one (or for `for_s`), at the last
 KINDS = ("always", "never", "eventually", "at_end")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.runs.recorded_run import RecordedRun
 
 

@@ -12,10 +12,10 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, did_you_mean
 from torqueloop.core.describe.reading import read_json
 from torqueloop.hil.results.files import VERSION, run_dirs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, did_you_mean
 from torqueloop.core.describe.reading import read_json
 from torqueloop.hil.report.console_parts import number

@@ -17,13 +17,13 @@ pickled: it goes to other processes as its path and what was read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.simulate.run import Array, Run
 from torqueloop.hil.common.locate import locate
 from torqueloop.hil.record.recording import RecordingError

@@ -14,10 +14,11 @@ import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.record.driven import toml_value
 from torqueloop.hil.results.scenario import SHIFT, CheckSpec, ScenarioInfo, StepSpec

@@ -56,12 +56,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, RangeError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.renamed import remedy, signals_in
 from torqueloop.hil.common.conditions import parse_condition

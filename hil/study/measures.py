@@ -6,7 +6,6 @@ import importlib.util
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, RangeError, TorqueloopError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.units import SYMBOLS, UNITS, to_si
 from torqueloop.hil.results.gates import Expression, compute

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.study.work import Job, Outcome
 
 #: between them nine of ten runs lie [%]

@@ -9,13 +9,13 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Protocol
 
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components.files import load, variants
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.signals import Signal
 from torqueloop.core.simulate.branches import Branches
 from torqueloop.core.simulate.offline import Simulation

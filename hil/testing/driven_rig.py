@@ -14,13 +14,13 @@ records, and so into a replay. On the virtual clock time stands still while the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.simulate.run import Run
 from torqueloop.hil.common.conditions import Condition, parse_condition

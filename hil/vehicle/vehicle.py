@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.common.plugins import VEHICLES, find
 from torqueloop.hil.link.messages import StateMessage, StepMessage
 from torqueloop.hil.results.links import ParticipantStats, PeerStats

@@ -15,10 +15,12 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from torqueloop.core.describe.classes import dataclass
 
 Array = NDArray[np.float64]
 #: samples of a column that a page holds; of more, minimum and maximum of each group

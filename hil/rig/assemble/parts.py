@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.simulate.offline import make_kernel
 from torqueloop.cython_kernels.can.codec import RxState, TxState

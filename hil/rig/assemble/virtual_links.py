@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import RangeError, TorqueloopError
 from torqueloop.cython_kernels.link.lockstep import DONE, UNANSWERED, UNSENT, SlotExchange, StepPeer
 from torqueloop.cython_kernels.rings.ring import FrameRing, LatestSlot

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
 from torqueloop.core.controls import CoolingFan, Driver2, FuelFlowController, GearboxController, IdleController
 from torqueloop.core.controls.base import Compiled
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import (
     ConfigError,
     MissingValueError,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from torqueloop.core.compile.compiler import CompiledModel
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.cython_kernels.can.codec import CodecTables, RxState

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import UnknownNameError, did_you_mean
 from torqueloop.cython_kernels.tick.fault_rows import FaultRow
 from torqueloop.cython_kernels.tick.faults import FaultTable

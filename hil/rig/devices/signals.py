@@ -15,9 +15,10 @@ Names end here: the tick knows slots only (cython_kernels/tick/tick.pxd).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, DuplicateError, UnknownNameError, did_you_mean
 from torqueloop.core.describe.renamed import remedy, signals_in
 from torqueloop.cython_kernels.tick.fault_rows import Code

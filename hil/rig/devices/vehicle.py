@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from torqueloop.core.components import MovingCarrier
 from torqueloop.core.components.carriers import POSE
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, DuplicateError, RangeError, UnknownNameError
 from torqueloop.cython_kernels.can.codec import RxState
 from torqueloop.cython_kernels.rings.ring import LatestSlot

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from torqueloop.core.analyse.gearbox_report import train_of
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.common.levers import LEVERS
 from torqueloop.hil.rig.resolve.plan import RigPlan

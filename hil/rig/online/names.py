@@ -10,8 +10,8 @@ parameter   a number of a component ("C4.fn_max", "car.m") or the gain of a tabl
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import closest
 from torqueloop.hil.control.messages import RequestError
 from torqueloop.hil.rig.resolve.plan import RigPlan

@@ -10,12 +10,13 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
 from torqueloop.core.components import params_of
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import CompileError, ConfigError, closest
 from torqueloop.core.describe.tables import Columns, Table, Table1D, Table2D

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.rig.devices.device import RigPlan
 from torqueloop.hil.rig.devices.io import IoCards, IoChannel, IoInput, IoOutput
 

@@ -6,9 +6,10 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.can.bus import CanGateway
 from torqueloop.hil.can.database import bus_id

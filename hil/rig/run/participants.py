@@ -15,9 +15,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.common.lean_imports import put_off_asammdf
 from torqueloop.hil.link.child import STATS as _STATS
 from torqueloop.hil.link.child import Child, die_with

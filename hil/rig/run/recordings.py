@@ -17,10 +17,11 @@ import os
 import re
 import shutil
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.hil.control.messages import RequestError
 from torqueloop.hil.record.part import SignalPart, StreamPart
 from torqueloop.hil.record.recorder import Form, Recorder

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqueloop.configs import installed_at
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.core.describe.reading import reading_only
 from torqueloop.hil.record.pieces import Pieces, SignalPieces

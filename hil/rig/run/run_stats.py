@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.simulate.remarks import oscillations
 from torqueloop.cython_kernels.clock.account import PHASES, Account
 from torqueloop.cython_kernels.clock.histogram import Histogram

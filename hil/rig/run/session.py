@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.cython_kernels.clock.clock import now_ns, now_wall_ns
 from torqueloop.hil.common.config_layers import blamed_on, overrides_files, relative_overrides
