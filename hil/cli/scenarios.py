@@ -165,3 +165,7 @@ def _print(result: Any) -> None:
         out_console.print(table)
     for text in result.failures:
         out_console.print(Text.assemble("  ", ("no", "bold red"), f" {text}"), soft_wrap=True, highlight=False)
+    if result.path is not None and not result.passed:
+        page = result.path / "report.html"
+        look_at = f"report: {page}" if page.exists() else f"run: {result.path}"
+        out_console.print(f"  {look_at}", soft_wrap=True, highlight=False)

@@ -127,7 +127,7 @@ def _check(check: CheckSpec, info: ScenarioInfo, signals: Signals, quality: Sequ
             which = f" (repetition {number} of {len(windows)})" if len(windows) > 1 else ""
             k = min(a + at, b - 1)
             values = ", ".join(_there(name, condition, signals, k) for name in names)
-            text = f"{check.kind} {check.condition}: {text}{which}; there {values}"
+            text = f"{check.kind} {check.condition}: {text}{which}, where {values}"
             return Verdict(check.name, "check", False, float(signals.t[k]), text, names)
     a, b = windows[-1]
     decided = signals.t[a + int(np.argmax(holds[a:b]))] if check.kind == "eventually" else signals.t[b - 1]
@@ -165,12 +165,12 @@ def _fails(check: CheckSpec, holds: NDArray[np.bool_], t: NDArray[np.float64]) -
     """(sample, reason) of a failure in one window; reason "": it passes."""
     if check.kind == "always":
         at = int(np.argmin(holds))
-        return (at, "") if holds[at] else (at, f"not at {t[at]:.3f} s")
+        return (at, "") if holds[at] else (at, f"does not hold at {t[at]:.3f} s")
     if check.kind == "never":
         at = int(np.argmax(holds))
-        return (at, f"it does at {t[at]:.3f} s") if holds[at] else (at, "")
+        return (at, f"holds at {t[at]:.3f} s") if holds[at] else (at, "")
     if check.kind == "at_end":
-        return len(t) - 1, "" if holds[-1] else f"not at {t[-1]:.3f} s"
+        return len(t) - 1, "" if holds[-1] else f"does not hold at {t[-1]:.3f} s"
     longest = 0.0
     for a, b, value in runs_of(holds):
         if value:
@@ -179,7 +179,7 @@ def _fails(check: CheckSpec, holds: NDArray[np.bool_], t: NDArray[np.float64]) -
             if held >= check.for_s - 1e-9:
                 return a, ""
     held_text = f" (for {longest:.3f} s of {check.for_s:g} s)" if check.for_s and longest else ""
-    return len(t) - 1, f"not until {t[-1]:.3f} s{held_text}"
+    return len(t) - 1, f"does not hold until {t[-1]:.3f} s{held_text}"
 
 
 def _windows(check: CheckSpec, info: ScenarioInfo, signals: Signals) -> list[tuple[int, int]]:

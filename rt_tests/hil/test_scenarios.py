@@ -222,7 +222,7 @@ eventually = "car.v > 1000 km/h"
         (s.get("name"), c.get("name"), c[0].get("message")) for s in suites for c in s.iter("testcase") if len(c)
     ]
     assert [f[:2] for f in failures] == [("slow", "check: flies")]
-    assert "eventually car.v > 1000 km/h: not until" in failures[0][2]
+    assert "eventually car.v > 1000 km/h: does not hold until" in failures[0][2]
 
 
 def test_the_command_names_a_mistake(tmp_path: Path) -> None:

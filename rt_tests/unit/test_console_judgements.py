@@ -17,7 +17,9 @@ from torqueloop.core.describe.provenance import Statement
 from torqueloop.hil.can.checksum_fit import Fit
 from torqueloop.hil.can.judge import Judged, Judgement, Verdict
 from torqueloop.hil.cli import app, bus_check, common, facts, judge, listing, steps, sweep
+from torqueloop.hil.cli.scenarios import _print
 from torqueloop.hil.ecu.interface_tables import InterfaceConfig
+from torqueloop.hil.scenario.run import ScenarioResult
 from torqueloop.hil.study.study import Timing
 
 
@@ -211,3 +213,14 @@ def test_a_built_step_is_told_with_its_time_and_hash(
     steps.compile_step("car_4hp22")
     assert said(capsys) == [f"built in 7.5 s: {built}", "equal to the generic step: 200 steps, hash 00aa"]
     assert built.exists()
+
+
+def test_a_failed_scenario_names_the_file_to_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page of its run; without one, the folder of the run. One that passed has nothing to look at."""
+    page = tmp_path / "report.html"
+    for passed, expected in ((True, ""), (False, f"run: {tmp_path}"), (False, f"report: {page}")):
+        _print(ScenarioResult("bad", tmp_path, passed))
+        said = capsys.readouterr().out
+        assert (expected in said) if expected else str(tmp_path) not in said
+        if expected:
+            page.touch()

@@ -189,19 +189,20 @@ def test_a_step_that_goes_back_has_begun_although_the_run_ends_in_its_repetition
     ("check", "x", "text"),
     [
         (CheckSpec("c", "always", "x < 3", "b"), [9, 9, 1, 2, 2], ""),
-        (CheckSpec("c", "always", "x < 3", "b"), [0, 0, 1, 4, 2], "always x < 3: not at 0.004 s; there x = 4"),
-        (CheckSpec("c", "always", "x < 3"), [9, 9, 1, 2, 2], "always x < 3: not at 0.001 s; there x = 9"),
+        (CheckSpec("c", "always", "x < 3", "b"), [0, 0, 1, 4, 2],
+         "always x < 3: does not hold at 0.004 s, where x = 4"),
+        (CheckSpec("c", "always", "x < 3"), [9, 9, 1, 2, 2], "always x < 3: does not hold at 0.001 s, where x = 9"),
         (CheckSpec("c", "never", "x == 4", "b"), [4, 4, 1, 2, 2], ""),
-        (CheckSpec("c", "never", "x == 4", "b"), [4, 4, 1, 2, 4], "never x == 4: it does at 0.005 s; there x = 4"),
+        (CheckSpec("c", "never", "x == 4", "b"), [4, 4, 1, 2, 4], "never x == 4: holds at 0.005 s, where x = 4"),
         (CheckSpec("c", "eventually", "x > 1", "b"), [4, 4, 1, 1, 2], ""),
         (CheckSpec("c", "eventually", "x > 1", "b"), [4, 4, 1, 1, 0],
-         "eventually x > 1: not until 0.005 s; there x = 0"),
+         "eventually x > 1: does not hold until 0.005 s, where x = 0"),
         (CheckSpec("c", "eventually", "x > 1", "b", until_s=0.001), [4, 4, 1, 1, 2],
-         "eventually x > 1: not until 0.004 s; there x = 1"),
+         "eventually x > 1: does not hold until 0.004 s, where x = 1"),
         (CheckSpec("c", "eventually", "x > 1", for_s=0.002), [4, 1, 2, 2, 0],
-         "eventually x > 1: not until 0.005 s (for 0.001 s of 0.002 s); there x = 0"),
+         "eventually x > 1: does not hold until 0.005 s (for 0.001 s of 0.002 s), where x = 0"),
         (CheckSpec("c", "eventually", "x > 1", for_s=0.002), [4, 1, 2, 2, 2], ""),
-        (CheckSpec("c", "at_end", "x > 1"), [4, 4, 4, 4, 1], "at_end x > 1: not at 0.005 s; there x = 1"),
+        (CheckSpec("c", "at_end", "x > 1"), [4, 4, 4, 4, 1], "at_end x > 1: does not hold at 0.005 s, where x = 1"),
         (CheckSpec("c", "at_end", "x > 1"), [0, 0, 0, 0, 2], ""),
         (CheckSpec("c", "always", "y < 3"), [0, 0, 0, 0, 2], "y was not recorded"),
         (CheckSpec("c", "always", "x < 3", "b", from_s=1.0), [0, 0, 0, 0, 2], "not looked at: step 'b' never began"),
@@ -242,9 +243,9 @@ def test_the_moment_of_a_verdict_and_what_was_seen_are_those_of_its_step() -> No
         wanted = (passed, pytest.approx(t_s)) if t_s is not None else (True, pytest.approx(0.007))
         assert (verdict.passed, verdict.t_s) == wanted, (kind, condition, verdict)
     held = judged(CheckSpec("c", "eventually", "x != 5 and x != 9", "b", for_s=0.005), scenario__step=step, x=x)[-1]
-    assert held.text.startswith("eventually x != 5 and x != 9: not until 0.007 s (repetition 1 of 2)")
+    assert held.text.startswith("eventually x != 5 and x != 9: does not hold until 0.007 s (repetition 1 of 2)")
     held = judged(CheckSpec("c", "eventually", "x != 2", for_s=0.008), x=x)[-1]
-    assert "not until 0.010 s (for 0.006 s of 0.008 s)" in held.text
+    assert "does not hold until 0.010 s (for 0.006 s of 0.008 s)" in held.text
 
 
 def test_a_step_that_was_waited_for_says_what_its_condition_saw_while_it_was() -> None:
