@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from test_structure import ROOT, relative
 
 from torqueloop.core.describe.classes import dataclass
 
@@ -101,3 +103,9 @@ def test_threads_use_a_class_for_the_first_time_at_once() -> None:
         for thread in threads:
             thread.join()
     assert len(made) == 80
+
+
+def test_core_and_hil_take_their_classes_from_here() -> None:
+    files = [path for room in ("core", "hil") for path in (ROOT / room).rglob("*.py")]
+    eager = re.compile(r"^from dataclasses import .*\bdataclass\b|^@dataclasses\.dataclass\b", re.MULTILINE)
+    assert [relative(path) for path in files if eager.search(path.read_text())] == []
