@@ -102,10 +102,10 @@ cdef class Rig(RigMemory):
         cdef Account account = Account()
         self.account, self.lateness, self.compute = account, account.lateness, account.compute
         self.r.account = &account.a
-        self.r.n_ticks = self.r.safe_stop_ticks = -1
-        self.r.rec_every = self.r.max_catch_up = 1
-        self.r.veh_refuse_limit = 1
-        self.r.policy = POLICY_CATCH_UP
+        self.r.grid.n_ticks = self.r.grid.safe_stop_ticks = -1
+        self.r.rec.every = self.r.grid.max_catch_up = 1
+        self.r.veh.refuse_limit = 1
+        self.r.grid.policy = POLICY_CATCH_UP
 
     # --- construction: before arming -------------------------------------------------------------------------
 
@@ -117,22 +117,22 @@ cdef class Rig(RigMemory):
 
     def set_rig_slots(self, time: int, tick: int, status: int, cause: int) -> None:
         """Slots of the rig's own signals: simulated time at the end of the tick, tick, status (RIG_*), cause."""
-        self.r.slot_time, self.r.slot_tick = self.slot(time), self.slot(tick)
-        self.r.slot_status, self.r.slot_cause = self.slot(status), self.slot(cause)
+        self.r.own.time, self.r.own.tick = self.slot(time), self.slot(tick)
+        self.r.own.status, self.r.own.cause = self.slot(status), self.slot(cause)
 
     def set_model(self, KernelModel model not None, KernelState state not None, in_slot: int, out_slot: int,
             substeps: int):
         """Physics: inputs are n_in slots from in_slot on, outputs n_out slots from out_slot on."""
-        if abs(model.h * substeps - self.r.tick_s) > 1e-12:
-            wanted = self.r.tick_s / substeps
+        if abs(model.h * substeps - self.r.grid.tick_s) > 1e-12:
+            wanted = self.r.grid.tick_s / substeps
             raise ValueError(f"step h = {model.h} s, {substeps} substeps: allowed: h = tick_s / substeps = {wanted} s")
-        self.r.model, self.r.state, self.r.substeps = model.ptr, state.ptr, substeps
-        self.r.n_in, self.r.n_out = model.ptr.nin, model.ptr.nout
-        self.r.in_slot, self.r.out_slot = in_slot, out_slot
-        self.slot(in_slot + max(0, self.r.n_in - 1))
-        self.slot(out_slot + max(0, self.r.n_out - 1))
+        self.r.plant.model, self.r.plant.state, self.r.plant.substeps = model.ptr, state.ptr, substeps
+        self.r.plant.n_in, self.r.plant.n_out = model.ptr.nin, model.ptr.nout
+        self.r.plant.in_slot, self.r.plant.out_slot = in_slot, out_slot
+        self.slot(in_slot + max(0, self.r.plant.n_in - 1))
+        self.slot(out_slot + max(0, self.r.plant.n_out - 1))
         # whole blocks: see not_finite
-        self.r.out_new = <double*>self.block((self.r.n_out // WORDS_BLOCK + 1) * WORDS_BLOCK * sizeof(double))
+        self.r.plant.out_new = <double*>self.block((self.r.plant.n_out // WORDS_BLOCK + 1) * WORDS_BLOCK * sizeof(double))
         self._keep += [model, state]
 
     def set_wiring(self, inputs: list, outputs: list, drivers: list) -> None:
@@ -161,21 +161,21 @@ cdef class Rig(RigMemory):
             raise ValueError(f"{len(link.told)} signals for the vehicle: allowed {MAX_TOLD}")
         if received.s.n != N_VEHICLE or sent.s.n != N_RIG + len(link.told):
             raise ValueError(f"vehicle slots of {received.s.n} and {sent.s.n}: {N_VEHICLE} and {N_RIG + len(link.told)}")
-        self.r.veh_in, self.r.veh_out = &received.s, &sent.s
-        self.r.veh_slot = self.slot(link.first_slot + N_VEHICLE - 1) - N_VEHICLE + 1
-        self.r.veh_ramped = link.ramped
-        self.r.veh_age_limit_ns = round(link.age_limit_s * 1e9)
-        self.r.veh_hold_ns = round(link.hold_s * 1e9)
-        self.r.veh_ramp_ns = max(1, round(link.ramp_s * 1e9))
-        self.r.veh_refuse_limit = link.refuse_limit
-        self.r.momentum, self.r.n_momentum = self.copies(link.momentum), len(link.momentum)
-        self.r.force, self.r.n_force = self.copies(link.force), len(link.force)
-        self.r.slot_I_wheel, self.r.slot_F_wheel = self.slot(link.impulse_slot), self.slot(link.force_slot)
-        self.r.out_speed, self.r.out_s = self.slot(link.speed_slot), self.slot(link.distance_slot)
-        self.r.out_brake = self.slot(link.brake_slot)
-        self.r.told, self.r.n_told = <int32_t*>self.block(len(link.told) * sizeof(int32_t)), len(link.told)
+        self.r.veh.received, self.r.veh.sent = &received.s, &sent.s
+        self.r.veh.slot = self.slot(link.first_slot + N_VEHICLE - 1) - N_VEHICLE + 1
+        self.r.veh.ramped = link.ramped
+        self.r.veh.age_limit_ns = round(link.age_limit_s * 1e9)
+        self.r.veh.hold_ns = round(link.hold_s * 1e9)
+        self.r.veh.ramp_ns = max(1, round(link.ramp_s * 1e9))
+        self.r.veh.refuse_limit = link.refuse_limit
+        self.r.veh.momentum, self.r.veh.n_momentum = self.copies(link.momentum), len(link.momentum)
+        self.r.veh.force, self.r.veh.n_force = self.copies(link.force), len(link.force)
+        self.r.own.I_wheel, self.r.own.F_wheel = self.slot(link.impulse_slot), self.slot(link.force_slot)
+        self.r.veh.out_speed, self.r.veh.out_s = self.slot(link.speed_slot), self.slot(link.distance_slot)
+        self.r.veh.out_brake = self.slot(link.brake_slot)
+        self.r.veh.more, self.r.veh.n_more = <int32_t*>self.block(len(link.told) * sizeof(int32_t)), len(link.told)
         for k, slot in enumerate(link.told):
-            self.r.told[k] = self.slot(slot)
+            self.r.veh.more[k] = self.slot(slot)
         self._keep += [received, sent]
 
     def set_safe_state(self, reactions: list, limits: list, stop_after_ticks: int = -1) -> None:
@@ -189,7 +189,7 @@ cdef class Rig(RigMemory):
         self.r.n_limit = len(limits)
         for k, (slot, lo, hi) in enumerate(limits):
             self.r.limit[k].slot, self.r.limit[k].lo, self.r.limit[k].hi = self.slot(slot), lo, hi
-        self.r.safe_stop_ticks = stop_after_ticks
+        self.r.grid.safe_stop_ticks = stop_after_ticks
 
     def set_hydraulics(self, Hydraulics unit not None) -> None:
         """The hydraulic unit, run before the model's inputs are copied."""
@@ -223,38 +223,38 @@ cdef class Rig(RigMemory):
         none); grace_ticks: the first ticks, counted apart; spin_us: the last part of the wait looks at the clock."""
         if policy not in POLICIES:
             raise ValueError(f"policy {policy!r}: allowed {', '.join(POLICIES)}")
-        self.r.policy, self.r.max_catch_up = POLICIES[policy], max_catch_up
-        if not 0.0 <= spin_us * 1e-6 <= 0.5 * self.r.tick_s or grace_ticks < 0 or max_catch_up < 1:
+        self.r.grid.policy, self.r.grid.max_catch_up = POLICIES[policy], max_catch_up
+        if not 0.0 <= spin_us * 1e-6 <= 0.5 * self.r.grid.tick_s or grace_ticks < 0 or max_catch_up < 1:
             raise ValueError(
                 f"spin_us {spin_us}, grace_ticks {grace_ticks}, max_catch_up {max_catch_up}: allowed 0 .. half a "
                 "period, >= 0, >= 1")
-        self.r.overrun_limit, self.r.n_ticks = overrun_limit, n_ticks
-        self.r.account.grace_ticks, self.r.spin_ns = grace_ticks, round(spin_us * 1e3)
+        self.r.grid.overrun_limit, self.r.grid.n_ticks = overrun_limit, n_ticks
+        self.r.account.grace_ticks, self.r.grid.spin_ns = grace_ticks, round(spin_us * 1e3)
 
     def set_script(self, ClockScript script not None) -> None:
         """Run by a script instead of the real clock (tests of the clock's rules)."""
         script.s.arm_bit, script.s.stop_bit, script.s.disarm_bit = CMD_ARM, CMD_STOP, CMD_DISARM
-        self.r.script = &script.s
+        self.r.grid.script = &script.s
         self._keep.append(script)
 
     def set_record(self, slots: list, DataRing samples, DataRing inputs, DataRing bus, DataRing modes,
             every: int = 1) -> None:
         """Rings for sample records of the given slots, input records, bus frames, mode changes (None: not published)."""
         cdef range_t* last
-        self.r.sample = <sample_t*>self.block(sizeof(sample_t) + len(slots) * sizeof(double))
-        self.r.rec_range = <range_t*>self.block(len(slots) * sizeof(range_t))
-        self.r.n_rec, self.r.rec_every, self.r.n_rec_range = len(slots), every, 0
+        self.r.rec.sample = <sample_t*>self.block(sizeof(sample_t) + len(slots) * sizeof(double))
+        self.r.rec.range = <range_t*>self.block(len(slots) * sizeof(range_t))
+        self.r.rec.n, self.r.rec.every, self.r.rec.n_range = len(slots), every, 0
         for slot in slots:
-            last = &self.r.rec_range[self.r.n_rec_range - 1]  # one before the first: not looked at
-            if self.r.n_rec_range == 0 or self.slot(slot) != last.first + last.n:
+            last = &self.r.rec.range[self.r.rec.n_range - 1]  # one before the first: not looked at
+            if self.r.rec.n_range == 0 or self.slot(slot) != last.first + last.n:
                 last += 1
                 last.first = self.slot(slot)
-                self.r.n_rec_range += 1
+                self.r.rec.n_range += 1
             last.n += 1
-        self.r.sample_ring = &samples.r if samples is not None else NULL
-        self.r.input_ring = &inputs.r if inputs is not None else NULL
-        self.r.bus_ring = &bus.r if bus is not None else NULL
-        self.r.mode_ring = &modes.r if modes is not None else NULL
+        self.r.rec.sample_ring = &samples.r if samples is not None else NULL
+        self.r.rec.input_ring = &inputs.r if inputs is not None else NULL
+        self.r.rec.bus_ring = &bus.r if bus is not None else NULL
+        self.r.rec.mode_ring = &modes.r if modes is not None else NULL
         self._keep += [samples, inputs, bus, modes]
 
     def set_control(self, Control control not None) -> None:
@@ -264,8 +264,8 @@ cdef class Rig(RigMemory):
 
     def image_sizes(self) -> tuple:
         """Sizes of an Image of this rig."""
-        nx = self.r.state.nx if self.r.model != NULL else 0
-        nk = self.r.state.nk if self.r.model != NULL else 0
+        nx = self.r.plant.state.nx if self.r.plant.model != NULL else 0
+        nk = self.r.plant.state.nk if self.r.plant.model != NULL else 0
         guards = self.r.safety.n_guard if self.r.safety != NULL else 0
         faults = self.r.faults.n_fault if self.r.faults != NULL else 0
         sending = sum(self.sending_words(k) for k in range(self.r.n_bus))
@@ -275,14 +275,14 @@ cdef class Rig(RigMemory):
 
     def set_first_fault(self, FirstFault ring not None) -> None:
         """Ring that keeps every tick of the recorded signals around the first fault; after set_record."""
-        if ring.n_signals != self.r.n_rec:
-            raise ValueError(f"first-fault ring for {ring.n_signals} signals, {self.r.n_rec} are recorded")
-        self.r.first_fault = &ring.f
+        if ring.n_signals != self.r.rec.n:
+            raise ValueError(f"first-fault ring for {ring.n_signals} signals, {self.r.rec.n} are recorded")
+        self.r.rec.first_fault = &ring.f
         self._keep.append(ring)
 
     def inject_busy(self, first_tick: int, count: int, busy_ns: int) -> None:
         """Fault injection: ticks first_tick .. first_tick+count-1 burn busy_ns of CPU before their step."""
-        self.r.inject_tick, self.r.inject_count, self.r.inject_ns = first_tick, count, busy_ns
+        self.r.grid.inject_tick, self.r.grid.inject_count, self.r.grid.inject_ns = first_tick, count, busy_ns
 
     # --- running ---------------------------------------------------------------------------------------------
 
@@ -338,7 +338,7 @@ cdef class Rig(RigMemory):
                     break
                 self.r.beat.beats += 1
                 rig_tick(&self.r, now)
-                now += self.r.period_ns
+                now += self.r.grid.period_ns
                 done += 1
             denormals_restore(mode)
         return done
@@ -390,7 +390,7 @@ cdef class Rig(RigMemory):
     @property
     def tick_s(self) -> float:
         """Period in s."""
-        return self.r.tick_s
+        return self.r.grid.tick_s
 
     @property
     def armed(self) -> bool:
@@ -430,7 +430,7 @@ cdef class Rig(RigMemory):
     @property
     def safe_latched(self) -> bool:
         """The safe state is latched."""
-        return load_acquire_i32(&self.r.safe_latched) != 0
+        return load_acquire_i32(&self.r.latch.latched) != 0
 
     @property
     def idle_frames(self) -> int:
@@ -449,8 +449,8 @@ cdef class Rig(RigMemory):
     def state_hash(self) -> int:
         """64-bit hash over all signals of all ticks so far and the kernel's state; equal inputs give equal hashes."""
         cdef uint64_t h = self.r.hash
-        if self.r.model != NULL:
-            h = (h ^ tl_state_hash(self.r.model, self.r.state)) * <uint64_t>0x9E3779B97F4A7C15
+        if self.r.plant.model != NULL:
+            h = (h ^ tl_state_hash(self.r.plant.model, self.r.plant.state)) * <uint64_t>0x9E3779B97F4A7C15
         return h
 
     def value(self, slot: int) -> float:
@@ -465,8 +465,8 @@ cdef class Rig(RigMemory):
         """The safe state: latched, cause, its detail and tick; bus: number of the bus it is about, else -1. A hung loop
         cannot take over what the watchdog asked for: then that is the cause."""
         cdef int32_t asked = load_acquire_i32(&self.r.beat.asked)
-        cdef int32_t cause = self.r.cause
-        cdef int64_t detail = self.r.cause_detail
+        cdef int32_t cause = self.r.latch.cause
+        cdef int64_t detail = self.r.latch.detail
         hung = self.r.beat.muted and not self.safe_latched and asked > 0
         if hung:
             cause, detail = asked, self.r.beat.asked_detail
@@ -477,17 +477,17 @@ cdef class Rig(RigMemory):
         latched = hung or self.safe_latched
         return {
             "latched": latched, "cause": CAUSES[cause], "detail": detail, "bus": bus,
-            "tick": self.tick if hung else self.r.cause_tick if latched else -1,
+            "tick": self.tick if hung else self.r.latch.tick if latched else -1,
             "frozen": bool(self.r.frozen) and not hung,
         }
 
     def counters(self) -> dict:
         """Everything the tick counted, in the words of docs/clock.md."""
         return {
-            "ticks": self.r.tick, **self.account.counters(self.r.tick_s),
+            "ticks": self.r.tick, **self.account.counters(self.r.grid.tick_s),
             "arm_ns": self.r.arm_ns, "end_ns": self.r.end_ns,
             **{name: sum(self.bus_counters(k)[name] for k in range(self.r.n_bus)) for name in BUS_COUNTERS},
-            "vehicle_taken": self.r.veh_taken, "vehicle_refused": self.r.veh_refused,
-            "vehicle_stale_ticks": self.r.veh_stale_ticks, "vehicle_age_max_ms": self.r.veh_age_max_ns / 1e6,
-            "vehicle_echo_max_ticks": self.r.veh_echo_max,
+            "vehicle_taken": self.r.veh.taken, "vehicle_refused": self.r.veh.refused,
+            "vehicle_stale_ticks": self.r.veh.stale_ticks, "vehicle_age_max_ms": self.r.veh.age_max_ns / 1e6,
+            "vehicle_echo_max_ticks": self.r.veh.echo_max,
         }

@@ -67,12 +67,12 @@ cdef class RigMemory(Blocks):
         # a look at a stretch of it may go on behind its end: see all_between
         self.r.sig = <double*>self.block((n_sig + BETWEEN_BLOCK) * sizeof(double))
         self.r.sig0 = <double*>self.block(n_sig * sizeof(double))
-        self.r.tick_s = tick_s
-        self.r.period_ns = round(tick_s * 1e9)
+        self.r.grid.tick_s = tick_s
+        self.r.grid.period_ns = round(tick_s * 1e9)
         # signals nobody asked for go to the sink, so that the tick has no special cases
-        self.r.slot_time = self.r.slot_tick = self.r.slot_status = self.r.slot_cause = 1
-        self.r.slot_I_wheel = self.r.slot_F_wheel = 1
-        self.r.sample = <sample_t*>self.block(sizeof(sample_t))
+        self.r.own.time = self.r.own.tick = self.r.own.status = self.r.own.cause = 1
+        self.r.own.I_wheel = self.r.own.F_wheel = 1
+        self.r.rec.sample = <sample_t*>self.block(sizeof(sample_t))
         self.make_room()
 
     cdef int32_t slot(self, index) except -1:
@@ -206,7 +206,7 @@ cdef class RigMemory(Blocks):
             pins += 8 + 8 * self.r.pins[k].n
         for k in range(self.r.n_io):
             pins += 16 + 8 * self.r.io[k].n_in
-        self.r.input_record = <uint8_t*>self.block(
+        self.r.rec.input_record = <uint8_t*>self.block(
             sizeof(input_head_t) + 8 + self.r.n_bus * (RX_PER_TICK * FRAME_BYTES + sizeof(bus_entry_t))
             + 8 * (MAX_VEHICLE + 1) + pins + 16 * (CTL_WRITES + 1))
         return 0

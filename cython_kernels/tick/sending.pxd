@@ -1,5 +1,5 @@
 """Messages that are not only sent by the clock: on a change of their signals, on an event. Words: hil/can/sending.py,
-docs/can.md; the code of the tick: tick_sending.pxi."""
+docs/can.md; the code of the tick: tick_send.pxi."""
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 

@@ -260,8 +260,8 @@ cdef struct sensed_t:
     int32_t n
     int32_t* source             # [n] signal slots
 
-cdef struct rig_t:
-    # ---- model: NULL and substeps 0 for a rig without physics (bus tests) ----
+cdef struct plant_t:
+    # the driveline that a rig integrates; model NULL and substeps 0 for a rig without physics (bus tests)
     const tl_model* model
     tl_state* state
     int32_t substeps
@@ -269,65 +269,36 @@ cdef struct rig_t:
     int32_t n_out
     int32_t in_slot             # first input slot; inputs are contiguous
     int32_t out_slot            # first output slot; outputs are contiguous
-    # ---- signal table: all values that travel, SI; slot 0 is a dummy that reads 0 ----
-    int32_t n_sig
-    double* sig
-    double* sig0                # values at arming
     double* out_new             # (n_out) outputs of this tick before they are found good
-    int32_t slot_time           # signals of the rig itself
-    int32_t slot_tick
-    int32_t slot_status
-    int32_t slot_cause
-    int32_t slot_I_wheel
-    int32_t slot_F_wheel
-    # ---- wiring ----
-    wiring_t in_copy            # latched signals -> model inputs
-    wiring_t out_copy           # outputs -> signals to send
-    int32_t n_driver
-    driver_t* driver
-    const scenario_t* scenario    # NULL: none
-    const controllers_t* controllers    # NULL: none
-    const hydraulics_t* hydraulics  # NULL: none
-    wiring_t solenoid_copy      # commands of solenoids that have faults
-    const engine_control_t* engine_control  # NULL: none
-    const sensors_t* sensors    # NULL: none
-    const monitors_t* monitors  # NULL: none
-    int32_t n_limit
-    limit_t* limit
-    int32_t n_safe
-    safe_t* safe
-    # ---- CAN ----
-    int32_t n_bus
-    bus_t* bus
-    # ---- control units without a bus between ----
-    int32_t n_pins
-    pins_t* pins
-    int32_t n_sensed
-    sensed_t* sensed
-    # ---- I/O devices ----
-    int32_t n_io
-    io_device_t* io
-    # ---- limits of what is sent, injected faults ----
-    safety_t* safety            # NULL: none
-    faults_t* faults            # NULL: none
-    # ---- vehicle ----
-    slot_t* veh_in              # NULL: no vehicle link
-    slot_t* veh_out
-    int32_t veh_slot            # first of N_VEHICLE signals
-    int32_t veh_ramped          # index in the slot of the value that is ramped to 0 (F)
-    int64_t veh_age_limit_ns
-    int64_t veh_hold_ns
-    int64_t veh_ramp_ns
-    int32_t veh_refuse_limit
-    uint64_t veh_version
-    int64_t veh_stamp_ns
-    uint64_t veh_taken
-    uint64_t veh_refused
-    uint64_t veh_refused_in_row
-    uint64_t veh_stale_ticks
-    int64_t veh_age_max_ns
-    int64_t veh_echo_max        # oldest rig step a vehicle value was made from, in ticks
-    double veh_last[MAX_VEHICLE]
+
+cdef struct own_slots_t:
+    # slots of the signals of the rig itself
+    int32_t time
+    int32_t tick
+    int32_t status
+    int32_t cause
+    int32_t I_wheel
+    int32_t F_wheel
+
+cdef struct vehicle_t:
+    # the link to the vehicle model
+    slot_t* received            # NULL: no vehicle link
+    slot_t* sent
+    int32_t slot                # first of N_VEHICLE signals
+    int32_t ramped              # index in `received` of the value that is ramped to 0 (F)
+    int64_t age_limit_ns
+    int64_t hold_ns
+    int64_t ramp_ns
+    int32_t refuse_limit
+    uint64_t version
+    int64_t stamp_ns
+    uint64_t taken
+    uint64_t refused
+    uint64_t refused_in_row
+    uint64_t stale_ticks
+    int64_t age_max_ns
+    int64_t echo_max            # oldest rig step a vehicle value was made from, in ticks
+    double last[MAX_VEHICLE]
     int32_t n_momentum
     copy_t* momentum            # I_wheel += change of sum(gain * sig[src]) + T * mean of sum(force gain * sig[src])
     int32_t n_force
@@ -338,9 +309,11 @@ cdef struct rig_t:
     int32_t out_speed           # slots sent to the vehicle
     int32_t out_s
     int32_t out_brake
-    int32_t n_told              # more signals that are sent to the vehicle: moments on its bodies
-    int32_t* told
-    # ---- clock ----
+    int32_t n_more              # more signals that are sent to the vehicle: moments on its bodies
+    int32_t* more
+
+cdef struct grid_t:
+    # when ticks are due, and when they end
     int64_t period_ns
     double tick_s
     int32_t policy
@@ -353,7 +326,71 @@ cdef struct rig_t:
     int64_t inject_count
     int64_t inject_ns
     script_t* script            # NULL: the real clock
-    ctl_t* ctl                  # control channel; NULL: none
+
+cdef struct latch_t:
+    # the safe state: why and when it was latched
+    int32_t latched
+    int32_t cause
+    int64_t detail
+    int64_t tick
+    int32_t reacting            # its reactions override the inputs, since react_tick
+    int64_t react_tick
+
+cdef struct records_t:
+    # what the tick hands to the threads that record
+    int32_t n
+    int32_t n_range             # the same slots as ranges of neighbours, in the order they are recorded
+    range_t* range
+    int32_t every
+    spsc_t* sample_ring         # NULL: nothing is recorded
+    first_fault_t* first_fault  # NULL: not kept
+    spsc_t* input_ring
+    spsc_t* bus_ring
+    spsc_t* mode_ring
+    int64_t mode_seen           # entries of the kernel's mode log handed over so far
+    sample_t* sample
+    size_t input_at             # bytes of the input record in use
+    uint8_t* input_record       # room for all that a tick can take in
+
+cdef struct rig_t:
+    plant_t plant
+    # ---- signal table: all values that travel, SI; slot 0 is a dummy that reads 0 ----
+    int32_t n_sig
+    double* sig
+    double* sig0                # values at arming
+    own_slots_t own
+    # ---- wiring ----
+    wiring_t in_copy            # latched signals -> model inputs
+    wiring_t out_copy           # outputs -> signals to send
+    wiring_t solenoid_copy      # commands of solenoids that have faults
+    # ---- parts; NULL: none ----
+    int32_t n_driver
+    driver_t* driver
+    const scenario_t* scenario
+    const controllers_t* controllers
+    const hydraulics_t* hydraulics
+    const engine_control_t* engine_control
+    const sensors_t* sensors
+    const monitors_t* monitors
+    safety_t* safety
+    faults_t* faults
+    ctl_t* ctl                  # control channel
+    int32_t n_limit
+    limit_t* limit
+    int32_t n_safe
+    safe_t* safe
+    # ---- participants: on buses, without a bus between, behind I/O devices, the vehicle ----
+    int32_t n_bus
+    bus_t* bus
+    int32_t n_pins
+    pins_t* pins
+    int32_t n_sensed
+    sensed_t* sensed
+    int32_t n_io
+    io_device_t* io
+    vehicle_t veh
+    # ---- clock ----
+    grid_t grid
     heartbeat_t beat            # what the watchdog sees, and what is asked for from outside
     # ---- written by other threads (atomic) ----
     uint32_t command
@@ -363,13 +400,8 @@ cdef struct rig_t:
     int64_t step_from           # the same for the stamps to the vehicle, which go back only if the vehicle does
     int32_t armed
     int32_t disarm              # DISARM_*
-    int32_t reacting            # the reactions of the safe state override the inputs, since react_tick
-    int64_t react_tick
     int64_t age_from_ns         # arming, or arming again: no age is counted from before it
-    int32_t safe_latched
-    int32_t cause
-    int64_t cause_detail
-    int64_t cause_tick
+    latch_t latch
     int32_t frozen
     uint64_t hash               # over the whole signal table of every tick
     int64_t first_wake_ns
@@ -380,20 +412,7 @@ cdef struct rig_t:
     uint32_t flags_kept         # flags of ticks without a sample record, for the next record
     int32_t late_in_row         # ticks run late one after the other (catch_up)
     account_t* account
-    # ---- publishing ----
-    int32_t n_rec
-    int32_t n_rec_range         # the same slots as ranges of neighbours, in the order they are recorded
-    range_t* rec_range
-    int32_t rec_every
-    spsc_t* sample_ring         # NULL: nothing is published
-    first_fault_t* first_fault  # NULL: not kept
-    spsc_t* input_ring
-    spsc_t* bus_ring
-    spsc_t* mode_ring
-    int64_t mode_seen           # entries of the kernel's mode log published so far
-    sample_t* sample
-    size_t input_at             # bytes of the input record in use
-    uint8_t* input_record       # room for all that a tick can take in
+    records_t rec
 
 cdef inline int64_t on_bus(int32_t bus, int32_t value) noexcept nogil:
     """A number and the bus it belongs to as one: what causes of the safe state and faults on frames refer to."""

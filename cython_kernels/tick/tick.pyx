@@ -213,16 +213,16 @@ include "tick_arm.pxi"
 
 cdef void rig_latch(rig_t* r, int32_t cause, int64_t detail) noexcept nogil:
     """Latch the safe state with its first cause; later causes change nothing. real-time: yes."""
-    if r.safe_latched:
+    if r.latch.latched:
         return
-    r.cause = cause
-    r.cause_detail = detail
-    r.cause_tick = r.tick
+    r.latch.cause = cause
+    r.latch.detail = detail
+    r.latch.tick = r.tick
     if cause == CAUSE_NOT_FINITE or cause == CAUSE_SOLVER:
         # the state is not usable any more: no further step, and nothing is sent that nobody can vouch for
         r.frozen = 1
     _begin_reaction(r)
-    store_release_i32(&r.safe_latched, 1)
+    store_release_i32(&r.latch.latched, 1)
 
 
 cdef bint rig_external(rig_t* r, int32_t cause, int64_t detail) noexcept nogil:
@@ -246,7 +246,6 @@ include "tick_faults.pxi"
 include "tick_safety.pxi"
 include "tick_can.pxi"
 include "tick_io.pxi"
-include "tick_sending.pxi"
 include "tick_send.pxi"
 include "tick_latch.pxi"
 include "tick_outputs.pxi"
@@ -255,15 +254,15 @@ include "tick_publish.pxi"
 
 cdef inline int64_t _phase(rig_t* r, int phase, int64_t since) noexcept nogil:
     cdef int64_t now
-    clock_spend(r.script, phase)
-    now = clock_now(r.script)
+    clock_spend(r.grid.script, phase)
+    now = clock_now(r.grid.script)
     account_phase(r.account, phase, now - since)
     return now
 
 
 cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     """One tick; now_ns is the time of waking (an input: ages and timeouts are counted from it). real-time: yes."""
-    cdef int64_t begin = clock_now(r.script)
+    cdef int64_t begin = clock_now(r.grid.script)
     cdef int64_t t = begin
     cdef uint32_t flags = r.flags_next
     cdef input_head_t head
@@ -276,11 +275,11 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     memset(&head, 0, sizeof(head))
     head.tick = r.tick
     head.now_ns = now_ns
-    r.input_at = sizeof(input_head_t)
+    r.rec.input_at = sizeof(input_head_t)
     if r.n_io > 0:
         _read_io(r)
     cause = load_acquire_i32(&r.beat.asked)
-    if cause > CAUSE_NONE and not r.safe_latched:
+    if cause > CAUSE_NONE and not r.latch.latched:
         head.cause = cause
         head.detail = r.beat.asked_detail
         rig_latch(r, cause, r.beat.asked_detail)
@@ -291,7 +290,7 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
         _fault_windows(r, &head)
     if r.n_bus > 0:
         _latch_can(r, now_ns, &head, &flags)
-    if r.veh_in != NULL:
+    if r.veh.received != NULL:
         _latch_vehicle(r, now_ns, &head, &flags)
     if r.n_pins > 0:
         _latch_pins(r, &head)
@@ -312,9 +311,9 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     t = _phase(r, PHASE_LATCH, t)
     _inputs(r, &flags)
     t = _phase(r, PHASE_INPUTS, t)
-    if r.inject_ns > 0 and r.inject_tick <= r.tick < r.inject_tick + r.inject_count:
-        clock_burn(r.script, r.inject_ns)
-    if r.model != NULL and not r.frozen:
+    if r.grid.inject_ns > 0 and r.grid.inject_tick <= r.tick < r.grid.inject_tick + r.grid.inject_count:
+        clock_burn(r.grid.script, r.grid.inject_ns)
+    if r.plant.model != NULL and not r.frozen:
         _step(r)
     t = _phase(r, PHASE_STEP, t)
     _outputs(r, &flags)
@@ -337,7 +336,7 @@ cdef void rig_tick(rig_t* r, int64_t now_ns) noexcept nogil:
     in_row = account_end(r.account, begin, t)
     if r.account.now.margin_ns < 0:
         r.flags_next |= FLAG_OVERRUN
-    if r.overrun_limit > 0 and in_row >= r.overrun_limit:
+    if r.grid.overrun_limit > 0 and in_row >= r.grid.overrun_limit:
         rig_external(r, CAUSE_OVERRUNS, in_row)
 
 

@@ -16,8 +16,8 @@ cdef void _begin_reaction(rig_t* r) noexcept nogil:
         r.safe[i].start = r.sig[r.safe[i].slot]
         if not isfinite(r.safe[i].start):
             r.safe[i].start = r.safe[i].target
-    r.react_tick = r.tick
-    r.reacting = 1
+    r.latch.react_tick = r.tick
+    r.latch.reacting = 1
     r.disarm = DISARM_NO
 
 
@@ -30,7 +30,7 @@ cdef void _take_arming(rig_t* r, int64_t now_ns, input_head_t* head) noexcept no
     cdef bint off = load_acquire_u32(&r.command) & CMD_DISARM
     cdef bus_t* b
     cdef int i, k
-    if r.safe_latched:
+    if r.latch.latched:
         return
     if off and r.disarm == DISARM_NO:
         _begin_reaction(r)
@@ -38,10 +38,10 @@ cdef void _take_arming(rig_t* r, int64_t now_ns, input_head_t* head) noexcept no
         head.flags |= INPUT_DISARM
     elif not off and r.disarm != DISARM_NO:
         head.flags |= INPUT_ARM
-        r.reacting = 0
+        r.latch.reacting = 0
         store_release_i32(&r.disarm, DISARM_NO)
         r.age_from_ns = now_ns
-        r.veh_stamp_ns = now_ns
+        r.veh.stamp_ns = now_ns
         for k in range(r.n_bus):
             b = &r.bus[k]
             for i in range(b.codec.n_messages):
@@ -58,6 +58,6 @@ cdef void _end_disarming(rig_t* r) noexcept nogil:
     if r.disarm != DISARM_RAMP:
         return
     for i in range(r.n_safe):
-        if (r.tick - r.react_tick) * r.tick_s < r.safe[i].ramp_s:
+        if (r.tick - r.latch.react_tick) * r.grid.tick_s < r.safe[i].ramp_s:
             return
     store_release_i32(&r.disarm, DISARM_SILENT)

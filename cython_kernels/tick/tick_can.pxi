@@ -4,18 +4,18 @@
 
 cdef inline void _keep(rig_t* r, const void* data, size_t n) noexcept nogil:
     # append to the input record, which has room for all that a tick takes in
-    memcpy(r.input_record + r.input_at, data, n)
-    r.input_at += n
+    memcpy(r.rec.input_record + r.rec.input_at, data, n)
+    r.rec.input_at += n
 
 
 cdef void _log_frame(rig_t* r, const bus_t* b, const can_frame_t* frame, int64_t t_ns, uint8_t mark) noexcept nogil:
     cdef can_frame_t copy
-    if r.bus_ring != NULL:
+    if r.rec.bus_ring != NULL:
         copy = frame[0]
         copy.t_ns = t_ns
         copy.flags |= mark
         copy.bus = <uint8_t>b.index
-        data_push(r.bus_ring, &copy, can_frame_packed(copy.dlc))
+        data_push(r.rec.bus_ring, &copy, can_frame_packed(copy.dlc))
 
 
 cdef inline uint8_t _decode_frame(rig_t* r, bus_t* b, const can_frame_t* frame, int64_t now_ns,
@@ -83,7 +83,7 @@ cdef void _keep_words(rig_t* r, int64_t now_ns, input_head_t* head) noexcept nog
     cdef bus_entry_t entry
     cdef bus_t* b
     cdef int64_t n = 0
-    cdef size_t count_at = r.input_at
+    cdef size_t count_at = r.rec.input_at
     cdef int i
     for i in range(r.n_bus):
         b = &r.bus[i]
@@ -99,7 +99,7 @@ cdef void _keep_words(rig_t* r, int64_t now_ns, input_head_t* head) noexcept nog
         _keep(r, &entry, sizeof(entry))
         n += 1
     if n > 0:
-        memcpy(r.input_record + count_at, &n, sizeof(n))
+        memcpy(r.rec.input_record + count_at, &n, sizeof(n))
         head.flags |= INPUT_BUS
 
 
@@ -109,7 +109,7 @@ cdef void _bus_signals(rig_t* r, const bus_t* b, int64_t now_ns) noexcept nogil:
     cdef const bus_word_t* word = &b.word
     cdef int64_t off = _off_ticks(r, b) if _links_disturbed(r) else -1
     sig[BUS_STATE] = BUS_OFF if off >= 0 else word.state
-    if off > 0 and off * r.period_ns > b.down_limit_ns:
+    if off > 0 and off * r.grid.period_ns > b.down_limit_ns:
         # as if the controller were off: by the rig's time, which a replay has too
         rig_latch(r, CAUSE_BUS, on_bus(b.index, -BUS_OFF))
     sig[BUS_TX_ERRORS] = word.tx_errors

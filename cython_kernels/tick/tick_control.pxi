@@ -31,7 +31,7 @@ cdef void _write(rig_t* r, const ctl_write_t* w) noexcept nogil:
                 return
             c.n_held += 1
             c.held[at].slot = w.slot
-            c.held[at].stage = r.in_slot <= w.slot < r.in_slot + r.n_in
+            c.held[at].stage = r.plant.in_slot <= w.slot < r.plant.in_slot + r.plant.n_in
         c.held[at].value = w.value
         c.held[at].own = r.sig[w.slot]
     elif at < c.n_held:
@@ -47,17 +47,17 @@ cdef void _take_image(rig_t* r, image_t* m) noexcept nogil:
     cdef int i, bus, at = 0
     h.tick = sim_tick(r)
     h.hash = r.hash
-    h.I_wheel = r.I_wheel
-    h.momentum_last = r.momentum_last
-    h.force_last = r.force_last
+    h.I_wheel = r.veh.I_wheel
+    h.momentum_last = r.veh.momentum_last
+    h.force_last = r.veh.force_last
     h.work = r.ctl.work
-    memcpy(h.vehicle, r.veh_last, sizeof(r.veh_last))
+    memcpy(h.vehicle, r.veh.last, sizeof(r.veh.last))
     h.n_held = r.ctl.n_held
     memcpy(h.held, r.ctl.held, sizeof(r.ctl.held))
     memcpy(m.sig, r.sig, r.n_sig * sizeof(double))
-    if r.model != NULL:
-        memcpy(m.x, r.state.x, r.state.nx * sizeof(double))
-        memcpy(m.k, r.state.k, r.state.nk * sizeof(int64_t))
+    if r.plant.model != NULL:
+        memcpy(m.x, r.plant.state.x, r.plant.state.nx * sizeof(double))
+        memcpy(m.k, r.plant.state.k, r.plant.state.nk * sizeof(int64_t))
     for bus in range(r.n_bus):
         b = &r.bus[bus]
         for i in range(b.codec.n_messages):
@@ -94,19 +94,19 @@ cdef void _give_image(rig_t* r, const image_t* m, bint links, int64_t now_ns) no
     cdef int i, bus, at = 0
     r.tick_from = h.tick - r.tick
     r.hash = h.hash
-    r.I_wheel = h.I_wheel
-    r.momentum_last = h.momentum_last
-    r.force_last = h.force_last
+    r.veh.I_wheel = h.I_wheel
+    r.veh.momentum_last = h.momentum_last
+    r.veh.force_last = h.force_last
     r.ctl.work = h.work
-    memcpy(r.veh_last, h.vehicle, sizeof(r.veh_last))
-    r.veh_stamp_ns = now_ns
+    memcpy(r.veh.last, h.vehicle, sizeof(r.veh.last))
+    r.veh.stamp_ns = now_ns
     r.age_from_ns = now_ns
-    r.veh_refused_in_row = 0
+    r.veh.refused_in_row = 0
     r.ctl.n_held = <int32_t>h.n_held
     memcpy(r.ctl.held, h.held, sizeof(r.ctl.held))
     memcpy(r.sig, m.sig, r.n_sig * sizeof(double))
-    if r.model != NULL:
-        tl_state_take(r.model, r.state, m.x, m.k)
+    if r.plant.model != NULL:
+        tl_state_take(r.plant.model, r.plant.state, m.x, m.k)
     for bus in range(r.n_bus):
         b = &r.bus[bus]
         b.tx_dropped_in_row = 0
@@ -143,33 +143,33 @@ cdef void _give_image(rig_t* r, const image_t* m, bint links, int64_t now_ns) no
             at += r.bus[bus].sendings.n_signal
     if links:
         r.step_from = r.tick_from
-    elif r.veh_in != NULL:
+    elif r.veh.received != NULL:
         # what waits in the slot belongs to the motion that is left
-        r.veh_version = slot_version(r.veh_in)
+        r.veh.version = slot_version(r.veh.received)
 
 
 cdef void _take_model(rig_t* r) noexcept nogil:
     """Another model of the same structure goes on from the present state: speeds and angles stay, accelerations and
     modes are found anew. real-time: yes (copies of fixed size, at most one lock pattern built)."""
     cdef ctl_t* c = r.ctl
-    cdef tl_state* old = r.state
+    cdef tl_state* old = r.plant.state
     cdef int i
     for i in range(c.n_stored):
-        c.work -= r.sig[r.out_slot + c.stored[i]]
+        c.work -= r.sig[r.plant.out_slot + c.stored[i]]
     tl_state_take(c.model, c.model_state, old.x, old.k)
     c.model_state.fresh[0] = 1
     c.model_state.hist[0] = 0
-    r.model = c.model
-    r.state = c.model_state
+    r.plant.model = c.model
+    r.plant.state = c.model_state
     # the same speeds and angles are another stored energy: a jump that the balance must know
-    tl_outputs(r.model, r.state, r.out_new)
+    tl_outputs(r.plant.model, r.plant.state, r.plant.out_new)
     for i in range(c.n_stored):
-        c.work += r.out_new[c.stored[i]]
+        c.work += r.plant.out_new[c.stored[i]]
     # the inputs of the tick are written below; a new state keeps its own log of modes
-    r.mode_seen = r.state.log.n
-    for i in range(min(c.n_gain, r.n_momentum)):
-        r.momentum[i].gain = c.gain[i]
-    r.momentum_last = _combine(r, r.momentum, r.n_momentum)
+    r.rec.mode_seen = r.plant.state.log.n
+    for i in range(min(c.n_gain, r.veh.n_momentum)):
+        r.veh.momentum[i].gain = c.gain[i]
+    r.veh.momentum_last = _combine(r, r.veh.momentum, r.veh.n_momentum)
 
 
 cdef void _take_control(rig_t* r, int64_t now_ns, input_head_t* head) noexcept nogil:
@@ -185,7 +185,7 @@ cdef void _take_control(rig_t* r, int64_t now_ns, input_head_t* head) noexcept n
         return
     c.result = CTL_OK
     c.recorded = c.what & ~CTL_IMAGE
-    if c.what & (CTL_MODEL | CTL_RESTORE) and (r.safe_latched or r.reacting):
+    if c.what & (CTL_MODEL | CTL_RESTORE) and (r.latch.latched or r.latch.reacting):
         c.result = CTL_REFUSED
         c.recorded = 0
     else:

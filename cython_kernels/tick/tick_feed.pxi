@@ -10,7 +10,7 @@ cdef int _feed_head(const rig_t* r, const uint8_t* raw, size_t size, input_head_
         return FEED_LENGTH
     if head.tick != r.tick:
         return FEED_TICK
-    if (head.n_frames > 0 and r.n_bus == 0) or (head.flags & INPUT_VEHICLE and r.veh_in == NULL):
+    if (head.n_frames > 0 and r.n_bus == 0) or (head.flags & INPUT_VEHICLE and r.veh.received == NULL):
         return FEED_LINK
     return FEED_OK
 
@@ -63,7 +63,7 @@ cdef int _feed_vehicle(rig_t* r, const uint8_t* raw, size_t end, size_t* at) noe
         return FEED_LENGTH
     memcpy(&stamp, raw + at[0], 8)
     memcpy(value, raw + at[0] + 8, sizeof(value))
-    slot_write(r.veh_in, value, stamp)
+    slot_write(r.veh.received, value, stamp)
     at[0] += 8 + sizeof(value)
     return FEED_OK
 

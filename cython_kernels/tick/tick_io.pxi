@@ -4,7 +4,7 @@
 
 cdef void _io_took(rig_t* r, const io_device_t* d, int64_t* since, hist_t* times, uint64_t* slow) noexcept nogil:
     """Account for a call that began at `since`, which becomes the time now. The limit holds after the start-up grace."""
-    cdef int64_t now = clock_now(r.script), took = now - since[0]
+    cdef int64_t now = clock_now(r.grid.script), took = now - since[0]
     since[0] = now
     hist_add(times, took)
     if d.limit_ns > 0 and took > d.limit_ns and r.account.book != &r.account.grace:
@@ -41,12 +41,12 @@ cdef void _take_inputs(rig_t* r, io_device_t* d, uint32_t* flags) noexcept nogil
 cdef void _read_io(rig_t* r) noexcept nogil:
     """Read all devices, before causes of other threads are taken: one that keeps the tick waiting is named as the cause,
     and not another one that became old meanwhile."""
-    cdef int64_t since = clock_now(r.script)
+    cdef int64_t since = clock_now(r.grid.script)
     cdef io_device_t* d = r.io
     cdef io_device_t* end = d + r.n_io
     while d < end:
         if d.read != NULL:
-            d.state = d.read(d.device, sim_tick(r) * r.tick_s, d.value)
+            d.state = d.read(d.device, sim_tick(r) * r.grid.tick_s, d.value)
             d.reads += 1
             _io_took(r, d, &since, d.read_time, &d.slow)
         d += 1
@@ -55,7 +55,7 @@ cdef void _read_io(rig_t* r) noexcept nogil:
 cdef void _latch_io(rig_t* r, input_head_t* head, uint32_t* flags) noexcept nogil:
     """What all devices have read."""
     cdef int64_t number, n = 0, state
-    cdef size_t count_at = r.input_at, n_bytes
+    cdef size_t count_at = r.rec.input_at, n_bytes
     cdef io_device_t* d
     for number in range(r.n_io):
         d = &r.io[number]
@@ -72,7 +72,7 @@ cdef void _latch_io(rig_t* r, input_head_t* head, uint32_t* flags) noexcept nogi
             n += 1
         _take_inputs(r, d, flags)
     if n > 0:
-        memcpy(r.input_record + count_at, &n, sizeof(n))
+        memcpy(r.rec.input_record + count_at, &n, sizeof(n))
         head.flags |= INPUT_IO
 
 
@@ -87,7 +87,7 @@ cdef void _guard_io(rig_t* r) noexcept nogil:
                 rig_latch(r, CAUSE_IO, (d - r.io) << IO_REASON_BITS | IO_NAN)
                 r.sig[d.out_slot + i] = d.safe[i]
         d += 1
-    if not r.safe_latched and r.disarm == DISARM_NO:
+    if not r.latch.latched and r.disarm == DISARM_NO:
         return
     d = r.io
     while d < end:
@@ -109,9 +109,9 @@ cdef bint _taken_io(rig_t* r) noexcept nogil:
 
 cdef void _write_io(rig_t* r) noexcept nogil:
     """Write all devices. A frozen or muted rig writes the safe values, and so does one whose guardian has acted."""
-    cdef int64_t since = clock_now(r.script)
+    cdef int64_t since = clock_now(r.grid.script)
     cdef bint muted = load_acquire_i32(&r.beat.muted)
-    cdef bint safe = muted or r.safe_latched or r.disarm != DISARM_NO or _taken_io(r)
+    cdef bint safe = muted or r.latch.latched or r.disarm != DISARM_NO or _taken_io(r)
     cdef io_device_t* d = r.io
     cdef io_device_t* end = d + r.n_io
     while d < end:
@@ -121,7 +121,7 @@ cdef void _write_io(rig_t* r) noexcept nogil:
         if d.write != NULL:
             memcpy(d.out, d.safe if safe else r.sig + d.out_slot, d.n_out * sizeof(double))
             d.writes += 1
-            if d.write(d.device, (sim_tick(r) + 1) * r.tick_s, d.out) != IO_OK:
+            if d.write(d.device, (sim_tick(r) + 1) * r.grid.tick_s, d.out) != IO_OK:
                 d.failed += 1
                 rig_external(r, CAUSE_IO, (d - r.io) << IO_REASON_BITS | IO_WRITE)
             _io_took(r, d, &since, d.write_time, &d.slow)
@@ -135,7 +135,7 @@ cdef void _leave_io(rig_t* r) noexcept nogil:
     while d < end:
         if d.write != NULL:
             memcpy(d.out, d.safe, d.n_out * sizeof(double))
-            d.write(d.device, sim_tick(r) * r.tick_s, d.out)
+            d.write(d.device, sim_tick(r) * r.grid.tick_s, d.out)
         if d.watch != NULL:
             d.watch.state = IO_WATCH_IDLE
         d += 1

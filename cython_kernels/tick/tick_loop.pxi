@@ -16,9 +16,9 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
         r.pins[i].version = slot_version(r.pins[i].slot)
     _arm_io(r)
     memcpy(r.sig, r.sig0, r.n_sig * sizeof(double))
-    if r.model != NULL:
-        tl_outputs(r.model, r.state, r.sig + r.out_slot)
-        r.mode_seen = r.state.log.n
+    if r.plant.model != NULL:
+        tl_outputs(r.plant.model, r.plant.state, r.sig + r.plant.out_slot)
+        r.rec.mode_seen = r.plant.state.log.n
     for i in range(r.n_driver):
         r.driver[i].hint = 0
     if r.scenario != NULL:
@@ -37,27 +37,27 @@ cdef void rig_arm(rig_t* r, int64_t now_ns) noexcept nogil:
         r.ctl.n_held = 0
         r.ctl.work = 0.0
     r.hash = HASH_SEED
-    r.veh_version = 0
-    r.veh_stamp_ns = now_ns
-    r.I_wheel = 0.0
-    r.momentum_last = _combine(r, r.momentum, r.n_momentum)
-    r.force_last = _combine(r, r.force, r.n_force)
+    r.veh.version = 0
+    r.veh.stamp_ns = now_ns
+    r.veh.I_wheel = 0.0
+    r.veh.momentum_last = _combine(r, r.veh.momentum, r.veh.n_momentum)
+    r.veh.force_last = _combine(r, r.veh.force, r.veh.n_force)
     r.flags_next = r.flags_kept = 0
     r.late_in_row = 0
     account_clear(r.account)
     r.arm_ns = r.age_from_ns = now_ns
     r.disarm = DISARM_NO
-    r.reacting = 0
+    r.latch.reacting = 0
     store_release_i32(&r.armed, 1)
 
 
 cdef bint rig_finished(const rig_t* r) noexcept nogil:
     """The run has its ticks, its scenario is over, or the safe state has lasted as long as it was to be shown."""
-    if r.n_ticks >= 0 and r.tick >= r.n_ticks:
+    if r.grid.n_ticks >= 0 and r.tick >= r.grid.n_ticks:
         return True
     if r.scenario != NULL and r.sig[r.scenario.first_slot + SCEN_STATE] != SCENARIO_RUNNING:
         return True
-    return r.safe_latched and r.safe_stop_ticks >= 0 and r.tick - r.cause_tick > r.safe_stop_ticks
+    return r.latch.latched and r.grid.safe_stop_ticks >= 0 and r.tick - r.latch.tick > r.grid.safe_stop_ticks
 
 
 cdef bint _policy(rig_t* r, int64_t* grid, int64_t behind) noexcept nogil:
@@ -68,17 +68,17 @@ cdef bint _policy(rig_t* r, int64_t* grid, int64_t behind) noexcept nogil:
     if behind == 0:
         r.late_in_row = 0
         return False
-    if r.policy == POLICY_CATCH_UP:
+    if r.grid.policy == POLICY_CATCH_UP:
         # not more than max_catch_up late ticks one after the other, whatever they cost
-        drop = max(0, behind - (r.max_catch_up - r.late_in_row))
-    elif r.policy == POLICY_SKIP or r.account.book == &r.account.grace:
+        drop = max(0, behind - (r.grid.max_catch_up - r.late_in_row))
+    elif r.grid.policy == POLICY_SKIP or r.account.book == &r.account.grace:
         drop = behind
     else:
         rig_external(r, CAUSE_MISSED, behind)
         last = True
     started_late = behind > drop
     r.late_in_row = r.late_in_row + 1 if started_late else 0
-    grid[0] += drop * r.period_ns
+    grid[0] += drop * r.grid.period_ns
     account_missed(r.account, started_late, drop)
     r.flags_next |= FLAG_MISSED
     if drop > 0:
@@ -95,15 +95,15 @@ cdef void rig_run(rig_t* r) noexcept nogil:
     cdef bint last = False
     r.beat.thread_id = <int32_t>syscall(SYS_gettid)
     r.beat.running = 1
-    r.account.watch_usage = r.script == NULL
-    now = clock_now(r.script)
+    r.account.watch_usage = r.grid.script == NULL
+    now = clock_now(r.grid.script)
     r.first_wake_ns = now
-    grid = now + r.period_ns
+    grid = now + r.grid.period_ns
     while not last:
-        bits = clock_sleep(r.script, grid - spin)
+        bits = clock_sleep(r.grid.script, grid - spin)
         if bits:
             rig_command(r, bits, CMD_DISARM if bits & CMD_ARM else 0)
-        now = clock_spin(r.script, grid)
+        now = clock_spin(r.grid.script, grid)
         store_release_i64(&r.beat.beats, r.beat.beats + 1)
         if load_acquire_u32(&r.command) & CMD_STOP:
             break
@@ -115,24 +115,24 @@ cdef void rig_run(rig_t* r) noexcept nogil:
                     break
                 # idle wakes warm up code, caches and the timer; frames are only counted, nothing is sent
                 _discard(r, RX_PER_TICK)
-                grid = (grid if now - grid < r.period_ns else now) + r.period_ns
+                grid = (grid if now - grid < r.grid.period_ns else now) + r.grid.period_ns
                 spin = 0
                 continue
             if not r.armed:
                 rig_arm(r, now)
             # armed again, the grid begins anew: time spent disarmed is no slip
             grid = now
-            spin = r.spin_ns
+            spin = r.grid.spin_ns
             r.late_in_row = 0
-            account_grid(r.account, now, r.period_ns)
+            account_grid(r.account, now, r.grid.period_ns)
         late = now - grid
         account_wake(r.account, r.tick, late)
-        last = _policy(r, &grid, late // r.period_ns)
-        r.account.due_ns = grid + r.period_ns
+        last = _policy(r, &grid, late // r.grid.period_ns)
+        r.account.due_ns = grid + r.grid.period_ns
         rig_tick(r, now)
-        grid += r.period_ns
+        grid += r.grid.period_ns
         if rig_finished(r):
             break
     _leave_io(r)
-    r.end_ns = clock_now(r.script)
+    r.end_ns = clock_now(r.grid.script)
     store_release_i32(&r.beat.running, 0)
