@@ -17,7 +17,7 @@ from torqueloop.hil.report.monitors import MonitorVerdict
 from torqueloop.hil.report.report import Report, analyse
 from torqueloop.hil.report.run_checks import Check
 from torqueloop.hil.report.shift_quality import ShiftQuality
-from torqueloop.hil.results.files import VERSION, plain, write_json_atomic
+from torqueloop.hil.results.files import VERSION, write_json_atomic
 from torqueloop.hil.results.gates import GateResult
 from torqueloop.hil.results.run import RunInfo
 
@@ -86,8 +86,8 @@ def report_file(report: Report) -> ReportFile:
 
 
 def report_json(report: Report) -> dict[str, Any]:
-    """The same as JSON has it."""
-    return {"format": VERSION, **plain(report_file(report))}
+    """The same as a table for `write_json_atomic`."""
+    return {"format": VERSION, **vars(report_file(report))}
 
 
 def write_report(

@@ -63,14 +63,19 @@ def schema(kind: type, title: str) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
+
+
 def plain(value: Any) -> Any:
     """Dataclasses, numpy numbers and arrays, paths and tuples as what JSON knows; NaN and infinities as strings."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if names := _fields(type(value)):
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set)):
@@ -110,7 +115,7 @@ def write_json_atomic(path: Path | str, value: Any) -> None:
 
 def write_run_info(run_dir: Path | str, info: RunInfo) -> None:
     """run.json"""
-    write_json_atomic(Path(run_dir) / RUN_FILE, {"format": VERSION, **plain(info)})
+    write_json_atomic(Path(run_dir) / RUN_FILE, {"format": VERSION, **vars(info)})
 
 
 def read_run_info(run_dir: Path | str) -> RunInfo | None:
