@@ -196,9 +196,10 @@ class Coupled:
             row[self.nv + int(self.starts[k]) : self.nv + int(self.starts[k + 1])] = friction.row
         return rows
 
-    def limits(self, t: float, before: bool = False) -> Floats:
-        """(elements, 2): what each friction element bears at rest against forward and against backward motion."""
-        found = [f.limits(c.given(t, before)) for c in self.carried for f in c.frictions]
+    def limits(self, t: float, before: bool = False, slides: bool = False) -> Floats:
+        """(elements, 2): what each friction element bears against forward and against backward motion, at rest or from
+        where it slides."""
+        found = [f.limits(c.given(t, before), slides) for c in self.carried for f in c.frictions]
         return np.array(found).reshape(len(self.friction_names), 2)
 
     def slips(self, s: State) -> Floats:
@@ -229,11 +230,24 @@ class Coupled:
         matrix = np.vstack([matrix, self.friction_rows[stuck]])
         rest = np.concatenate([rest, np.zeros(len(stuck))])
         n, m = len(mass), len(matrix)
-        whole = np.zeros((n + m, n + m))
-        whole[:n, :n], whole[:n, n:], whole[n:, :n] = mass, -matrix.T, matrix
-        found = np.linalg.solve(whole, np.concatenate([force + self.friction_rows.T @ frictions, -rest]))
+        whole, sides = _whole(mass, matrix), np.concatenate([force + self.friction_rows.T @ frictions, -rest])
+        if np.linalg.matrix_rank(matrix) < m:
+            # more stick than speeds are held: the least forces of those that do it
+            found = np.linalg.lstsq(whole, sides, rcond=None)[0]
+        else:
+            found = np.linalg.solve(whole, sides)
         frictions[stuck] = found[n + m - len(stuck) :]
         return Solution(found[: self.nv], found[self.nv : n], found[n : n + m - len(stuck)], frictions)
+
+    def responses(self, t: float, s: State, modes: Sequence[int], resting: list[int]) -> tuple[Floats, Floats]:
+        """Of friction elements without slip: the rates of their slips without their forces, and what each force changes
+        them by (k, k). modes: of the others; 0 of these."""
+        mass, force, matrix, rest = self.equations(t, s)
+        rows, n = self.friction_rows[resting], len(mass)
+        free = np.concatenate([force + self.friction_rows.T @ self.sliding(t, s, modes), -rest])
+        each = np.vstack([rows.T, np.zeros((len(matrix), len(resting)))])
+        found = rows @ np.linalg.solve(_whole(mass, matrix), np.column_stack([free, each]))[:n]
+        return found[:, 0], found[:, 1:]
 
     def equations(self, t: float, s: State, before: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
         """Mass matrix and forces of all coordinates, A, and dA/dt (v, u)."""
@@ -386,3 +400,11 @@ class Coupled:
             for rotor in carried.rotors:
                 angular = angular + turn @ rotor.axis * (rotor.J * (rotor.row @ s.u[self.part(k)]))
         return np.concatenate([linear, angular])
+
+
+def _whole(mass: Floats, matrix: Floats) -> Floats:
+    """The matrix of the system of equations above."""
+    n, m = len(mass), len(matrix)
+    whole = np.zeros((n + m, n + m))
+    whole[:n, :n], whole[:n, n:], whole[n:, :n] = mass, -matrix.T, matrix
+    return whole

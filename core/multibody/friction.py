@@ -4,15 +4,12 @@
     sliding   the force cgeo*mu(|w|)*fn against the slip, until the slip is 0
 
 Modes are constant over a step. A step in which a slip changes its sign or a force leaves its limits ends there (found
-by halving), and all elements without slip are decided anew. Of all ways in which they may stick or begin to slide, the
-one with the most sticking elements is taken whose forces and accelerations fit (complementarity; F. Pfeiffer,
-C. Glocker: Multibody Dynamics with Unilateral Contacts, 1996).
+by halving), and all elements without slip are decided anew by the boxed problem of the kernel (docs/theory.md, (39)),
+whose unknowns are their forces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -26,8 +23,6 @@ CONSTANT, NORMALIZED, NONE = 0, 1, 5
 #: what an element does in a direction of slip: nothing, slide, hold whatever comes
 NOTHING, SLIDES, HOLDS = 0, 1, 2
 STUCK = 0
-#: more elements without slip than this are not decided: 3^n ways
-MOST_AT_ONCE = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +54,11 @@ class Friction:
         given = inputs[self.input] if self.source == NORMALIZED else float(self.source == CONSTANT)
         return self.gain * max(0.0, float(given))
 
-    def limits(self, inputs: Floats) -> tuple[float, float]:
-        """What it bears at rest: against forward and against backward motion."""
-        bears = self.peak * self.cgeo * self.mu(0.0) * self.normal(inputs)
+    def limits(self, inputs: Floats, slides: bool) -> tuple[float, float]:
+        """What it bears against forward and against backward motion: at rest, or from where it begins to slide."""
+        bears = self.cgeo * self.mu(0.0) * self.normal(inputs) * (1.0 if slides else self.peak)
         each = {NOTHING: 0.0, SLIDES: bears, HOLDS: float("inf")}
-        return max(each[self.forward], self.hold), each[self.backward]
+        return max(each[self.forward], 0.0 if slides else self.hold), each[self.backward]
 
     def sliding(self, slip: float, mode: int, inputs: Floats) -> float:
         """Force along the row while it slides in direction `mode`."""
@@ -92,16 +87,3 @@ def read_friction(model: Any, name: str) -> tuple[Friction, ...]:
             float(e["hold"]), int(e["fwd"]), int(e["bwd"]), x, y,
         ))  # fmt: skip
     return tuple(found)
-
-
-def ways(modes: tuple[int, ...], undecided: list[int]) -> Iterator[tuple[int, ...]]:
-    """All modes the undecided elements may take, those with the most that stick first."""
-    for n in range(len(undecided) + 1):
-        for moving in combinations(undecided, n):
-            for signs in product((1, -1), repeat=n):
-                found = list(modes)
-                for k in undecided:
-                    found[k] = STUCK
-                for k, sign in zip(moving, signs, strict=True):
-                    found[k] = sign
-                yield tuple(found)

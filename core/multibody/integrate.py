@@ -17,8 +17,9 @@ from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import InitialValueError, RangeError, TorqueloopError
 from torqueloop.core.multibody.carried import at
 from torqueloop.core.multibody.coupled import Coupled, Solution, State
-from torqueloop.core.multibody.friction import MOST_AT_ONCE, STUCK, ways
+from torqueloop.core.multibody.friction import STUCK
 from torqueloop.core.multibody.tree import Floats
+from torqueloop.cython_kernels.locks.boxed_problem import boxed
 
 #: speeds of rows at the start, of the largest speed
 AT_START = 1e-9
@@ -26,6 +27,8 @@ AT_START = 1e-9
 NO_SLIP = 1e-9
 #: what a force may be beyond its limit, relative
 FITS = 1e-9
+#: of the terms of a rate of slip: its rounding
+RATE_ROUNDING = 1e-11
 #: to find the end of a mode in a step; cuts in one step
 HALVINGS, MOST_CUTS = 46, 60
 #: of q, v, z, u and the energy balance
@@ -224,41 +227,26 @@ class _Run:
         speeds = np.concatenate([self.state.v, self.state.u])
         none = NO_SLIP * max(1.0, float(np.abs(speeds).max()))
         slips = system.slips(self.state)
-        open_ones = [k for k, slip in enumerate(slips) if abs(slip) <= none]
-        if len(open_ones) > MOST_AT_ONCE:
-            names = ", ".join(system.friction_names[k] for k in open_ones)
-            raise TorqueloopError(f"{names} are without slip at the same time; allowed: {MOST_AT_ONCE} of them")
-        held = tuple(0 if k in open_ones else int(np.sign(slip)) for k, slip in enumerate(slips))
-        limits = system.limits(t)
-        # the least that is wrong, should rounding leave no way that fits
-        best, least = held, np.inf
-        for modes in ways(held, open_ones):
-            try:
-                found = system.solve(t, self.state, False, modes)
-            except np.linalg.LinAlgError:
-                continue
-            wrong = self._wrong(found, modes, open_ones, limits)
-            if wrong < least:
-                best, least = modes, wrong
-            if wrong <= 0.0:
+        resting = [k for k, slip in enumerate(slips) if abs(slip) <= none]
+        modes = [STUCK if k in resting else int(np.sign(slip)) for k, slip in enumerate(slips)]
+        free, response = system.responses(t, self.state, modes, resting)
+        limits, slides = system.limits(t)[resting], system.limits(t, slides=True)[resting]
+        let_go = np.zeros(len(resting), dtype=bool)
+        while True:
+            forces, sides = boxed(response, free, -limits[:, 0], limits[:, 1])
+            # at its limit, and moved by the others
+            rates, size = free + response @ forces, np.abs(free) + np.abs(response) @ np.abs(forces)
+            moves = (sides != 0) & (np.abs(rates) > RATE_ROUNDING * size)
+            if not (moves & ~let_go).any():
                 break
-        self.modes = best
-        if any(slips[k] != 0.0 for k, mode in enumerate(best) if mode == STUCK):
+            # from here on it bears what it bears sliding, and may carry others with it
+            let_go |= moves
+            limits[let_go] = slides[let_go]
+        for k, side, goes in zip(resting, sides, moves, strict=True):
+            modes[k] = -int(side) if goes else STUCK
+        self.modes = tuple(modes)
+        if any(slips[k] != 0.0 for k, mode in enumerate(modes) if mode == STUCK):
             self.state = self._projected(self.state)
-
-    def _wrong(self, found: Solution, modes: tuple[int, ...], undecided: list[int], limits: Floats) -> float:
-        """By how much forces leave their limits and accelerations go the other way; not above 0: they fit."""
-        if not np.isfinite(found.frictions).all():
-            return np.inf
-        rates = self.system.friction_rows @ np.concatenate([found.a, found.du])
-        worst = -np.inf
-        for k in undecided:
-            force, (forward, backward) = found.frictions[k], limits[k]
-            if modes[k] == STUCK:
-                worst = max(worst, force - backward * (1 + FITS), -force - forward * (1 + FITS))
-            else:
-                worst = max(worst, -modes[k] * rates[k])
-        return float(worst)
 
     def _excess(self, t: float, s: State) -> float:
         """Above 0: at the end of a step a slip goes the other way by so much, or a force at rest leaves its limits."""
@@ -377,6 +365,6 @@ class _Run:
 
 
 def _correction(mass: Floats, matrix: Floats, off: Floats) -> Floats:
-    """M^-1 A^T (A M^-1 A^T)^-1 off."""
+    """M^-1 A^T (A M^-1 A^T)^+ off."""
     spread = np.linalg.solve(mass, matrix.T)
-    return np.asarray(spread @ np.linalg.solve(matrix @ spread, off))
+    return np.asarray(spread @ np.linalg.lstsq(matrix @ spread, off, rcond=None)[0])

@@ -85,6 +85,53 @@ def test_a_brake_holds_up_to_its_limit_and_slides_from_there(peak: float) -> Non
 
 
 @with_pinocchio
+@pytest.mark.parametrize("count", [2, 8])
+def test_brakes_on_one_shaft_share_what_they_hold_and_begin_to_slide_together(count: int) -> None:
+    """All rest at the same time, more than there are speeds to hold. 2 Nm each, the torque rises by 4 Nm each in 1 s:
+    they hold up to 0.5 s; then 0.5 (dw + z) = count (4 t - 2) and 1.5 z + 0.5 dw = 0."""
+    line = Driveline()
+    line.add("motor", Torque())
+    line.add("a", Inertia(J=0.5))
+    line.connect("motor.flange", "a.flange_a")
+    pressed = {}
+    for k in range(count):
+        line.add(f"b{k}", Brake(fn_max=100.0, mue_pos=0.2, cgeo=0.1))
+        line.connect("a.flange_b", f"b{k}.flange_a")
+        pressed[f"b{k}__f_normalized"] = Constant(1.0)
+    ramp = Table([[0.0, 0.0], [1.0, 4.0 * count], [2.0, 4.0 * count]])
+    run = integrate(on_the_wheel(line, motor__tau=ramp, **pressed), 1.0, 0.01)
+    holds = run.t < 0.5 - 1e-9
+    assert np.abs(run.u[holds]).max() < 1e-12 and set(run.modes[holds].flat) == {0.0}
+    assert run.frictions[holds] == pytest.approx(np.tile(-4.0 * run.t[holds, None], count), abs=1e-9)
+    assert set(run.modes[-1]) == {1.0} and run.frictions[-1] == pytest.approx(-2.0)
+    assert run.u[-1, 0] == pytest.approx(count * 0.5 / (0.5 * (1 - 0.5 / 1.5)), rel=1e-8) and run.books < 1e-9
+
+
+@with_pinocchio
+def test_a_clutch_that_breaks_away_lets_a_brake_go_with_it() -> None:
+    """The clutch bears 3 Nm at rest and 2 sliding, the brake behind it 2 against 4.5 less what the clutch gives: 1.5
+    before the clutch slides, 2.5 from there on. T = 2.6 + 0.8 t: it does so at 0.5 s."""
+    line = Driveline()
+    for name, part in (("motor", Torque()), ("a", Inertia(J=0.5)), ("b", Inertia(J=0.25)), ("load", Torque()),
+                       ("c", Clutch(fn_max=100.0, mue_pos=0.2, cgeo=0.1, peak=1.5)),
+                       ("brake", Brake(fn_max=100.0, mue_pos=0.2, cgeo=0.1))):  # fmt: skip
+        line.add(name, part)
+    line.connect("motor.flange", "a.flange_a")
+    line.connect("a.flange_b", "c.flange_a")
+    line.connect("c.flange_b", "b.flange_a")
+    line.connect("b.flange_b", "brake.flange_a", "load.flange")
+    inputs = {"motor__tau": Table([[0.0, 2.6], [2.0, 4.2]]), "load__tau": Constant(-4.5)}
+    pressed = {"c__f_normalized": Constant(1.0), "brake__f_normalized": Constant(1.0)}
+    run = integrate(on_the_wheel(line, **inputs, **pressed), 1.0, 0.01)
+    assert np.abs(run.u[run.t < 0.5 - 1e-9]).max() < 1e-12
+    # 0.5 (dw_a + z) = T - 2, 0.25 (dw_b + z) = 2 - 4.5 + 2, 1.5 z + 0.5 dw_a + 0.25 dw_b = 0
+    s = 0.5
+    turned = -(0.5 * s + 0.4 * s**2) / 0.75
+    assert run.u[-1] == pytest.approx([2 * (s + 0.4 * s**2) - turned, -2 * s - turned], rel=1e-7)
+    assert list(run.modes[-1]) == [-1.0, -1.0] and run.books < 1e-9
+
+
+@with_pinocchio
 def test_a_free_wheel_overruns_and_catches() -> None:
     """It blocks w_b < w_a: a torque on its first shaft drives the second; turned round, the first is left behind."""
     line = Driveline()
