@@ -84,7 +84,7 @@ cdef class KernelState:
         cdef double* cur
         s.nev = 4 * n + m.nhot + m.nport + 7 * nf + m.nact + m.nls
         s.nfix = n + m.nport + nf + m.nact + m.neng + m.nin + m.nlin + 1 + m.ncon + 3 * m.nth + m.nths + m.nvg + 7 * m.nbo + m.nrm
-        s.nfix += 3 * m.njo + TL_POSE_STATE * m.nps + (2 * n if m.stiff_cut else 0)
+        s.nfix += 3 * m.njo + TL_POSE_STATE * m.nps + (2 * n if m.unresolved else 0)
         s.nx = s.nfix + 2 * s.nev
         s.nk = 3 * nf + m.ncon + m.nls + m.nst + 4 + TL_COUNTERS
         s.x = <double*>zeros(self, s.nx * sizeof(double))
@@ -108,8 +108,8 @@ cdef class KernelState:
         s.ps = _take(&cur, TL_POSE_STATE * m.nps)
         s.fraction = _take(&cur, 1)
         s.turned = _take(&cur, m.nrm)
-        s.excess_z = _take(&cur, n if m.stiff_cut else 0)
-        s.excess_u = _take(&cur, n if m.stiff_cut else 0)
+        s.excess_z = _take(&cur, n if m.unresolved else 0)
+        s.excess_u = _take(&cur, n if m.unresolved else 0)
         s.row_off = <double*>zeros(self, m.nrow * sizeof(double))
         s.ev = <tl_eval*>zeros(self, 4 * sizeof(tl_eval))
         for i in range(2):
@@ -161,7 +161,7 @@ cdef class KernelState:
         cdef int64_t torque = n * (lanes(n + nf) if formed else nf)
         cdef int64_t seen = min(n, m.nlin + m.ncon + m.nrx)
         cdef int64_t torques = four and formed and m.nls + m.ncon + m.nd + m.nvg == 0
-        cdef int64_t fast = fast_modes(self.model.arrays, m.stiff_cut) * TL_FAST_SIZE(n, nf)
+        cdef int64_t fast = fast_modes(self.model.arrays, m.unresolved) * TL_FAST_SIZE(n, nf)
         s.build.cache = <tl_pattern*>zeros(self, m.ncache * sizeof(tl_pattern))
         cdef double* memory = <double*>zeros(self, m.ncache * m.pattern_size * sizeof(double))
         cdef uint64_t* keys = <uint64_t*>zeros(self, m.ncache * m.nkey * sizeof(uint64_t))

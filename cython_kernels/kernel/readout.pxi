@@ -209,7 +209,7 @@ cdef inline void read_friction(const tl_readout* r, const tl_state* s) noexcept 
 
 cdef void tl_outputs(const tl_model* m, tl_state* s, double* out) noexcept nogil:
     """All outputs now, in SI units. Real-time: yes."""
-    if m.stiff_cut and s.pat.n_fast > 0:
+    if m.unresolved and s.pat.n_fast > 0:
         read_true(m, s, out)
     else:
         read_motion(m, s, out)

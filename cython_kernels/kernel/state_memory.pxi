@@ -92,5 +92,5 @@ cdef int64_t arena_size(const tl_model* m) noexcept nogil:
     cdef int64_t forces = (m.order // 2) * nf + (m.order // 2 + 1) * ports + joints + curved
     cdef int64_t rows = 3 * forces * forces + (20 + 2 * widest) * forces + 6 * laws + 6 * n
     cdef int64_t gears = 16 * m.nvg * m.nvg + 10 * m.nvg + 5 * n if m.nvg else 0
-    cdef int64_t springs = m.nlin + m.ncon, fast = springs * (n + 5 * springs + 6) + 2 * n if m.stiff_cut else 0
+    cdef int64_t springs = m.nlin + m.ncon, fast = springs * (n + 5 * springs + 6) + 2 * n if m.unresolved else 0
     return fast + losses + stages + heat + gaps + gears + rows + boxed + 12 * n + 2 * nf + m.nrx + (m.nhot if m.nwr else 0)

@@ -40,7 +40,7 @@ cdef inline double force_slack(double tau) noexcept nogil:
 
 
 cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil
-cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, int32_t stages, double h) noexcept nogil
+cdef tl_pattern* pattern_of_length(const tl_model* m, tl_state* s, int32_t stages, double h) noexcept nogil
 cdef int64_t build_scratch(int64_t n, int64_t nf) noexcept nogil
 cdef int boxed_solve(int32_t k, const double* W, const double* b, const double* lo, const double* hi, double* tau,
                      int32_t* side, double* work, int32_t* pivots) noexcept nogil

@@ -173,7 +173,7 @@ cdef tl_pattern* pattern_of(const tl_model* m, tl_state* s) noexcept nogil:
     return oldest
 
 
-cdef tl_pattern* cut_pattern(const tl_model* m, tl_state* s, int32_t stages, double h) noexcept nogil:
+cdef tl_pattern* pattern_of_length(const tl_model* m, tl_state* s, int32_t stages, double h) noexcept nogil:
     """The pattern of the elements with mode 0 for a trial of `stages` stages and the length h: what depends on the length is made anew
     each time, from what the pattern of whole steps holds. Real-time: yes (p^3 for p springs and dampers; n^3 where that pattern is not
     known)."""

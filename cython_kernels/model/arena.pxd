@@ -38,13 +38,13 @@ cdef inline int32_t* scratch_ints(tl_state* s, int64_t count) noexcept nogil:
     return <int32_t*>scratch(s, (count + 1) // 2)
 
 
-cdef inline double* cut(double** block, int64_t count) noexcept nogil:
+cdef inline double* next_doubles(double** block, int64_t count) noexcept nogil:
     """The next so many doubles of a block that was taken as a whole: for vectors whose sizes a precompiled step knows."""
     cdef double* at = block[0]
     block[0] += count
     return at
 
 
-cdef inline int32_t* cut_ints(double** block, int64_t count) noexcept nogil:
+cdef inline int32_t* next_ints(double** block, int64_t count) noexcept nogil:
     """The next so many whole numbers of it."""
-    return <int32_t*>cut(block, (count + 1) // 2)
+    return <int32_t*>next_doubles(block, (count + 1) // 2)

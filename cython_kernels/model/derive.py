@@ -26,7 +26,7 @@ UNLIMITED = 1e301
 #: h/2 * slope * compliance above which a torque over the speed is found with the accelerations (sliding elements; ports
 #: together, see steep_ports.py): taken at predicted speeds it is stable below 0.25
 STIFF = 0.2
-#: largest h*omega of a resolved oscillation, h*d/m and h*c/d of a resolved decay: a step cut within a steeper one
+#: largest h*omega of a resolved oscillation, h*d/m and h*c/d of a resolved decay: a step truncated within a steeper one
 #: leaves energy open (at the limit order 4 up to 2e-4 of what is turned over, at 1 2e-3; of decays 3e-4 at 2; beyond
 #: the limit nothing, accept.pxi)
 RESOLVED = 0.25
@@ -87,9 +87,9 @@ def complete(a: ModelArrays, h: float) -> Completed:
     sizes = {
         "n": n, "nrow": len(a.row_off), "nhot": a.n_hot, "nhot_more": len(arrays["hot_row"]), "nin": a.nin,
         "nport": len(port_row), "nre": len(a.re_A),
-        "order": a.order, "stiff_cut": int(unresolved > 1.0), "look_ahead": LOOK_AHEAD / max(1.0, unresolved),
+        "order": a.order, "unresolved": int(unresolved > 1.0), "look_ahead": LOOK_AHEAD / max(1.0, unresolved),
         "nrm": len(arrays["rm_at"]), "ncurved": ncurved,
-        "resolved": int(linear <= 1.0),
+        "linear_resolved": int(linear <= 1.0),
         "watched": int(may_be_steep(a, columns)),
         "act_fills": int((a.act["kind"] == ACTUATORS["FILL_TIME"]).any()),
         "h": h, "inv_h": 1.0 / h, "beta": 0.25 if len(a.lin) or len(a.con) else 1.0 / 6.0,
@@ -267,8 +267,8 @@ def _behind_friction(a: ModelArrays, B: np.ndarray) -> np.ndarray:
 
 
 def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float) -> float:
-    """The fastest oscillation and decay relative to what the step resolves: h*omega and h*d/m over what may be cut on
-    the collocation polynomial (inside a step it is not A-stable; beyond 1 repeated cuts would add energy). Steps with
+    """The fastest oscillation and decay relative to what the step resolves: h*omega and h*d/m, of what a trial may have
+    that is truncated on its polynomial (inside a step it is not A-stable; beyond 1 repeated truncations would add energy). Steps with
     events are then made of trials of the length that is used, see shortened.pxi, and decisions look less far ahead."""
     if not len(Minv) or not (G.any() or D.any()):
         return 0.0
@@ -398,7 +398,7 @@ def _filters(a: ModelArrays, h: float) -> np.ndarray:
     return np.asarray(p)
 
 
-def _pattern_size(a: ModelArrays, stiff_cut: bool) -> int:
+def _pattern_size(a: ModelArrays, unresolved: bool) -> int:
     """Doubles of one lock pattern, as KernelState lays them out."""
     n, nf, contacts, losses = len(a.u0), len(a.fr), len(a.con), len(a.ls)
     kinds = 3 if len(a.lin) + contacts else 1  # of a step, of an instant, of what no compliance sees
@@ -410,22 +410,22 @@ def _pattern_size(a: ModelArrays, stiff_cut: bool) -> int:
     own = n * n + four if contacts else 0
     plain = losses + contacts + len(a.drv) + len(a.vg) == 0
     torques = 4 * n * nf if a.order == 4 and n <= FORMED and plain else 0
-    fast = fast_modes(a, stiff_cut) * 2 * (1 + 3 * n + nf)
+    fast = fast_modes(a, unresolved) * 2 * (1 + 3 * n + nf)
     return int(size + four + torques + own + (a.order // 2 * losses) ** 2 + losses**2 + fast)
 
 
-def fast_modes(a: ModelArrays, stiff_cut: bool) -> int:
+def fast_modes(a: ModelArrays, unresolved: bool) -> int:
     """How many modes that decay within a step a lock pattern may have: two to each damper. None where the pattern alone
     does not say what they are: ratios change, joints bend, or coordinates have no inertia."""
-    if not stiff_cut or len(a.rx) + len(a.vg) + len(a.jo):
+    if not unresolved or len(a.rx) + len(a.vg) + len(a.jo):
         return 0
     return 2 * (len(a.lin) + len(a.con))
 
 
-def _cache(a: ModelArrays, stiff_cut: bool) -> dict[str, Any]:
+def _cache(a: ModelArrays, unresolved: bool) -> dict[str, Any]:
     """Slots for lock patterns (two bits of the key for each contact): all of them when they are few and fit, else a
     cache with sets of four. Variable gears make every pattern anew as their ratio changes, so few are kept."""
-    bits, size = len(a.fr) + 2 * len(a.con), _pattern_size(a, stiff_cut)
+    bits, size = len(a.fr) + 2 * len(a.con), _pattern_size(a, unresolved)
     keys = max(1, (bits + 63) // 64)
     per_slot = 8 * (size + keys + 16) + 4 * (0 if len(a.u0) <= FORMED else 4 * len(a.u0) + 3 * len(a.fr))
     result = {"nkey": keys, "pattern_size": size, "direct_cache": 0}

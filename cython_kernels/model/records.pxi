@@ -433,8 +433,8 @@ cdef struct tl_model:
     int32_t ncache        # slots of the cache of lock patterns (power of two)
     int32_t ncurved       # contacts with another exponent than 1
     double look_ahead     # how far a decision looks ahead, part of h
-    int32_t stiff_cut     # 1: the step does not resolve a spring or damper: trials are made again, not cut
-    int32_t resolved      # 1: the step resolves all springs and dampers, contacts with an exponent aside
+    int32_t unresolved    # 1: the step does not resolve a spring or damper: no trial is truncated
+    int32_t linear_resolved  # 1: the step resolves all springs and dampers, contacts with an exponent aside
     int32_t nrm           # rigid motions: those that twist no spring, contact or stop (derive.py)
     int32_t direct_cache  # 1: slot = set of stuck elements, nothing is ever evicted
     int32_t watched       # 1: some port, other than those of converters, may be steep (steep_ports.py)

@@ -185,10 +185,10 @@ cdef int bind_size(tl_model* m, str name, value) except -1:
         m.ncurved = value
     elif name == "look_ahead":
         m.look_ahead = value
-    elif name == "stiff_cut":
-        m.stiff_cut = value
-    elif name == "resolved":
-        m.resolved = value
+    elif name == "unresolved":
+        m.unresolved = value
+    elif name == "linear_resolved":
+        m.linear_resolved = value
     elif name == "nrm":
         m.nrm = value
     elif name == "direct_cache":

@@ -19,7 +19,7 @@ cdef struct tl_event:
 
 cdef struct tl_length:
     # lock patterns of trials of another length than h (step/linear.pxi, shortened.pxi)
-    tl_pattern built      # one for that length; the rest is that of the pattern of whole steps (cut_pattern, locks.pyx)
+    tl_pattern built      # one for that length; the rest is that of the pattern of whole steps (pattern_of_length, locks.pyx)
     double* s2_longer     # (n) curvature of the acceleration of the longer trial while a shorter one is made
 
 

@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from torqueloop.cython_kernels.kernel.kernel cimport KernelState
-from torqueloop.cython_kernels.locks.locks cimport build_scratch, cut_pattern, pattern_of
+from torqueloop.cython_kernels.locks.locks cimport build_scratch, pattern_of_length, pattern_of
 from torqueloop.cython_kernels.model.model cimport MODE_STUCK, TL_FORMED, lanes, tl_model, tl_pattern, tl_state
 
 cdef enum:
@@ -58,7 +58,7 @@ def lock_pattern(KernelState state not None, stuck, double length):
     s.build.ranges = &ranges[0]
     q = pattern_of(m, s)
     for i in range(m.order // 2 if length != 1.0 else 0):
-        q = cut_pattern(m, s, i + 1, length * m.h)
+        q = pattern_of_length(m, s, i + 1, length * m.h)
     found = matrices(m, q)
     s.build.work = own_work
     s.build.ranges = own_ranges

@@ -1,18 +1,18 @@
-# Taking a trial, whole or cut: the energy balance of works and heat by the quadrature of the method itself, and the new present instant.
+# Taking a trial, whole or truncated: the energy balance of works and heat by the quadrature of the method itself, and the new present instant.
 #
 # A trial in which a slip turns round beyond rounding, so that friction would give heat back, is refused (counted), and the step
 # goes on with a method that cannot (advance.pxi). Friction with a coefficient below 0 gives energy by its law; that is taken as it
-# is and counted (TL_C_HEAT). Models with joint shafts take trials whole, never cut, and ask about the energy of these before
+# is and counted (TL_C_HEAT). Models with joint shafts take trials whole, never truncated, and ask about the energy of these before
 # (joints_refuse).
 #
 # Equations: (43), (45).
 
 #: of the energy turned over in a trial of three points: what contacts with an exponent may give beyond their potential
 cdef double BALANCE_TOL = 1e-6
-#: of the energy turned over in a trial that is cut, of two points and of three: what springs may keep beyond what they take. Beyond it
+#: of the energy turned over in a truncated trial, of two points and of three: what springs may keep beyond what they take. Beyond it
 #: the trial is made again with the length that is used. The error is of the order (h omega)^3 or (h omega)^5
-cdef double CUT_TOL_2 = 1e-5
-cdef double CUT_TOL_4 = 1e-4
+cdef double TRUNCATION_TOL_2 = 1e-5
+cdef double TRUNCATION_TOL_4 = 1e-4
 
 
 cdef inline double slip_heat(const tl_model* m, const tl_state* s, int32_t i, double x, tl_cvec wm, tl_cvec w1, int32_t four) noexcept nogil:
@@ -53,7 +53,7 @@ cdef inline int32_t balance_friction(const tl_model* m, tl_state* s, double x, t
 cdef inline int32_t pushes(const tl_state* s, int32_t i) noexcept nogil:
     """1 when element i is pressed and yet acts along its slip at one of the trial's ends: its friction coefficient is below 0
     there, or the slip has ended before. (A capacity below 0 after a normal force that has vanished within the trial does not
-    count: the trial is cut there.)"""
+    count: the trial is truncated there.)"""
     return (s.now.raw[i] > 0.0 and s.mode[i] * s.now.tau[i] > 0.0) or (s.end.raw[i] > 0.0 and s.mode[i] * s.end.tau[i] > 0.0)
 
 
@@ -130,7 +130,7 @@ cdef inline int32_t balance_works(const tl_model* m, tl_state* s, double x, int3
     cdef tl_cvec p0 = s.now.port
     cdef tl_cvec pm = s.em.port
     cdef tl_cvec p1 = s.end.port
-    if four and ((m.stiff_cut and gives_energy(m, s)) or (TL_NED(m) > 0 and brakes_drive(m, s))):
+    if four and ((m.unresolved and gives_energy(m, s)) or (TL_NED(m) > 0 and brakes_drive(m, s))):
         return 1
     motion_taken(m, s, x, four, &wm, &w1)
     if balance_friction(m, s, x, wm, w1, four):
@@ -162,7 +162,7 @@ cdef inline int32_t balance_trial(const tl_model* m, tl_state* s, double x, int3
 
 
 cdef inline double spring_error(const tl_model* m, const tl_state* s, int32_t k, double c, double x, double* turned) noexcept nogil:
-    """Energy a spring c along row k takes from its potential beyond its work if the trial is cut at x; adds to turned."""
+    """Energy a spring c along row k takes from its potential beyond its work if the trial is truncated at x; adds to turned."""
     cdef double[5] p
     cdef double[4] v
     cdef double q0, qx, q1, wx, work
@@ -180,10 +180,10 @@ cdef inline double spring_error(const tl_model* m, const tl_state* s, int32_t k,
     return c * (work - 0.5 * qx * qx)
 
 
-cdef inline int32_t cut_makes_energy(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """1 when springs would keep noticeably more or less than they take if the trial were cut at x on its polynomial."""
+cdef inline int32_t truncation_makes_energy(const tl_model* m, tl_state* s, double x) noexcept nogil:
+    """1 when springs would keep noticeably more or less than they take if the trial were truncated at x on its polynomial."""
     cdef int32_t i, k
-    cdef double c, d, error = 0.0, turned = 0.0, tolerance = CUT_TOL_4 if s.four else CUT_TOL_2
+    cdef double c, d, error = 0.0, turned = 0.0, tolerance = TRUNCATION_TOL_4 if s.four else TRUNCATION_TOL_2
     for i in range(TL_NLIN(m)):
         error += spring_error(m, s, TL_LIN_ROW(m, i), m.lin[i].c, x, &turned)
     for i in range(TL_NCON(m)):
@@ -275,7 +275,7 @@ cdef inline int32_t accept(const tl_model* m, tl_state* s, double theta, double 
         return 1
     if balance_trial(m, s, x, four):
         return 1
-    if m.stiff_cut:
+    if m.unresolved:
         keep_excess(m, s)
     s.hist[0] = HISTORY_HOLDS
     if x == 1.0:

@@ -1,6 +1,6 @@
 # One step: trial with the modes held, events located on its collocation polynomial, decisions by the boxed problem.
 #
-# The step is tried over the full h and cut on its polynomial: one set of matrices, whatever the length between two events.
+# The step is tried over the full h and truncated on its polynomial: one set of matrices, whatever the length between two events.
 # shortened.pxi has what is done instead where a spring is too stiff for that.
 #
 # Equations: none: section 13.
@@ -13,7 +13,7 @@ cdef enum:
 cdef double SHORT = 1e-2
 #: of the energy that joint shafts give in a trial of three points: half its length has helped when less is left
 cdef double HALF_HELPS = 0.25
-#: of h: so little left of a step is the rounding of the fractions at which it was cut; nothing moves in it
+#: of h: so little left of a step is the rounding of the fractions at which it was divided; nothing moves in it
 cdef double ALL_DONE = 1e-12
 #: of h: parts of a step that add up to a whole one but for this are a whole one. A caller that takes them as differences of
 #: times knows each to 1e-16 of the time: 1e-7 of a step after 1e9 steps (11 days of 1 ms)
@@ -39,7 +39,7 @@ cdef struct tl_progress:
     double last            # where the step ends
     int32_t splits         # events so far
     int32_t jumped         # 1: the step begins where something has jumped
-    int32_t own_length     # 1: the rest in trials of its length, not cut from longer ones
+    int32_t own_length     # 1: the rest in trials of its length, not truncated longer ones
     int32_t parts          # trials made shorter so far since a joint turned too far in them
     double given           # energy that joint shafts have given in the last trial made again, of that turned over; else 0
 
@@ -164,7 +164,7 @@ cdef inline void begin_progress(const tl_model* m, tl_state* s, tl_progress* k, 
 cdef inline void make_trial(const tl_model* m, tl_state* s, const tl_progress* k) noexcept nogil:
     """The next trial, over the rest of the part or a whole step."""
     s.theta = k.done
-    if (m.stiff_cut or k.own_length) and k.end - k.done < 1.0:
+    if (m.unresolved or k.own_length) and k.end - k.done < 1.0:
         shorten(m, s, k.end - k.done)
     if s.ties and some_tie_slides(m, s):
         end_ties(m, s)
@@ -181,8 +181,8 @@ cdef inline int32_t is_finite(const tl_model* m, const double* u) noexcept nogil
 
 
 cdef inline int32_t needs_length(const tl_model* m, tl_state* s, double x) noexcept nogil:
-    """1 when a trial cut at its event x would make energy: it is made again with that length."""
-    return s.n_eased > 0 or TL_NLIN(m) + TL_NCON(m) > 0 and (m.stiff_cut or TL_NJO(m) > 0 or cut_makes_energy(m, s, x) or (
+    """1 when a trial truncated at its event x would make energy: it is made again with that length."""
+    return s.n_eased > 0 or TL_NLIN(m) + TL_NCON(m) > 0 and (m.unresolved or TL_NJO(m) > 0 or truncation_makes_energy(m, s, x) or (
         TL_NST(m) > 0 and beside_polynomial(m, s, x)))
 
 
@@ -243,9 +243,9 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_progress* k, d
     if not s.look.alone:
         decide(m, s, x, 1)
     else:
-        if k.own_length and not m.stiff_cut and y * s.part > SHORT:
+        if k.own_length and not m.unresolved and y * s.part > SHORT:
             history_of_part(m, s, s.now.hs1, s.hs2, (k.end - k.done) / (y * s.part))
-        elif k.own_length or m.stiff_cut:
+        elif k.own_length or m.unresolved:
             forget_history(m, s)             # it is that of a shorter trial
         history_jumps(s)
     if TL_NTH(m) > 0:
@@ -265,14 +265,14 @@ cdef inline int32_t meet_event(const tl_model* m, tl_state* s, tl_progress* k, d
 
 cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress* k, double dt) noexcept nogil:
     """What is left to do at the end of the step."""
-    if s.part != 1.0 and (not m.stiff_cut or TL_NJO(m) > 0) and s.hist[0]:
+    if s.part != 1.0 and (not m.unresolved or TL_NJO(m) > 0) and s.hist[0]:
         if s.part > SHORT:
             history_of_part(m, s, s.now.hs1, s.hs2, 1.0 / s.part)
             if s.four and TL_NJO(m) == 0:
                 history_jumps(s)                 # a longer trial is not foreseen as well as one of this length
         else:
             forget_history(m, s)
-    elif s.part != 1.0 and m.resolved and TL_NJO(m) == 0:
+    elif s.part != 1.0 and m.linear_resolved and TL_NJO(m) == 0:
         forget_history(m, s)                 # it is that of a shorter trial
     if s.part != 1.0:
         whole_length(m, s)
@@ -280,7 +280,7 @@ cdef inline void end_progress(const tl_model* m, tl_state* s, const tl_progress*
         meet_ratios(m, s, k.last)
     if (TL_NJO(m) > 0 or (TL_NCON(m) > 0 and m.ncurved > 0) or (s.n_eased > 0 and staged(m))) and not s.four:
         restore_law(m, s, k.last)
-    elif (k.jumped or k.done > 0.0 or dt != m.h) and s.four and TL_NJO(m) + TL_NED(m) == 0 and m.resolved and not foreseen(m, s.now.u, s.taken, FORESEEN):
+    elif (k.jumped or k.done > 0.0 or dt != m.h) and s.four and TL_NJO(m) + TL_NED(m) == 0 and m.linear_resolved and not foreseen(m, s.now.u, s.taken, FORESEEN):
         # the forces that are read are those at the speeds that were found, not at those that were expected
         s.theta = k.last
         now(m, s, k.last)
@@ -329,8 +329,8 @@ cdef int busy_step(const tl_model* m, tl_state* s, double dt, int32_t tried) noe
         x = first_event(m, s, left)
         if happens(x):
             find_toggled(m, s, x)
-        elif left < 1.0 and TL_NLIN(m) + TL_NCON(m) > 0 and not k.own_length and cut_makes_energy(m, s, left):
-            k.own_length = 1                 # the rest of the step in a trial of its length, not cut from a longer one
+        elif left < 1.0 and TL_NLIN(m) + TL_NCON(m) > 0 and not k.own_length and truncation_makes_energy(m, s, left):
+            k.own_length = 1                 # the rest of the step in a trial of its length, not in a truncated longer one
             history_of_part(m, s, s.end.hs1, s.s2, left)
             continue
         y = x if happens(x) else left

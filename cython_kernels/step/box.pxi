@@ -39,18 +39,18 @@ cdef inline tl_box take_box(const tl_model* m, tl_state* s) noexcept nogil:
     cdef double* block = scratch(s, 2 * nb * nb + 8 * nb + 5 * ((nb + 1) // 2))
     box.nc = 0
     box.ahead = 0.0
-    box.W = cut(&block, nb * nb)
-    box.b = cut(&block, nb)
-    box.lo = cut(&block, nb)
-    box.hi = cut(&block, nb)
-    box.tau = cut(&block, nb)
-    box.y = cut(&block, nb)
-    box.work = cut(&block, nb * nb + 3 * nb)
-    box.cand = cut_ints(&block, nb)
-    box.rows = cut_ints(&block, nb)
-    box.side = cut_ints(&block, nb)
-    box.released = cut_ints(&block, nb)
-    box.guess = cut_ints(&block, nb)
+    box.W = next_doubles(&block, nb * nb)
+    box.b = next_doubles(&block, nb)
+    box.lo = next_doubles(&block, nb)
+    box.hi = next_doubles(&block, nb)
+    box.tau = next_doubles(&block, nb)
+    box.y = next_doubles(&block, nb)
+    box.work = next_doubles(&block, nb * nb + 3 * nb)
+    box.cand = next_ints(&block, nb)
+    box.rows = next_ints(&block, nb)
+    box.side = next_ints(&block, nb)
+    box.released = next_ints(&block, nb)
+    box.guess = next_ints(&block, nb)
     return box
 
 

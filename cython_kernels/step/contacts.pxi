@@ -262,12 +262,12 @@ cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept no
             s.event.contact_next[i] = s.event.contact_which[i] = 0
             first = sooner(s.event.contact_x[i], first, end)
             continue
-        if m.stiff_cut and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
+        if m.unresolved and end == 1.0 and contact_passed(m, s, i, &x) > 0.0:
             # the end is A-stable, the polynomial need not pass through it
             s.event.contact_x[i] = x
             first = x if x < first else first
             continue
-        if contact_regime(m, s, i) != 0 and (i >= TL_NCON(m) or (m.stiff_cut and not s.four)):
+        if contact_regime(m, s, i) != 0 and (i >= TL_NCON(m) or (m.unresolved and not s.four)):
             continue
         margin_of_contact(m, s, i, &g)
         for g.which in range(3 if contact_regime(m, s, i) != 0 else 2):
@@ -284,7 +284,7 @@ cdef double find_contact(const tl_model* m, tl_state* s, double end) noexcept no
 
 
 cdef int32_t beside_polynomial(const tl_model* m, const tl_state* s, double x) noexcept nogil:
-    """1 when a stop that is reached at the fraction x of the trial would not be at its end if the trial were cut there."""
+    """1 when a stop that is reached at the fraction x of the trial would not be at its end if the trial were truncated there."""
     cdef int32_t i
     cdef tl_margin g
     for i in range(TL_NCON(m), TL_NCON(m) + TL_NST(m)):

@@ -6,7 +6,7 @@ cdef extern from *:
     """
     /* of a limit: what holds with so much of it is about to reach it. A guess to begin with, SLIGHT (shortened.pxi) is finer */
     #define TL_REACHED (1.0 - 1e-6)
-    /* of a trial: cut beyond it, it has no rest whose trend says what follows */
+    /* of a trial: truncated beyond it, it has no rest whose trend says what follows */
     #define TL_TREND_TO (1.0 - 1e-6)
     /* of a limit: a torque of springs so near to it has reached it */
     #define TL_AT_CAPACITY 1e-9
@@ -324,7 +324,7 @@ cdef int32_t turns_back(const tl_model* m, const tl_state* s, double least) noex
 cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexcept nogil:
     """Modes of all pressed elements at rest, by the boxed problem over a look-ahead, and the accelerations that follow.
 
-    x, known: cut of the trial that led here (its end values carry the trend of forces and limits over the interval).
+    x, known: where the trial that led here was truncated (its end values carry the trend of forces and limits over the interval).
     """
     cdef int32_t i
     cdef double ahead = 0.0, span = span_of_regimes(m, s) if TL_NCON(m) > 0 else m.look_ahead * m.h
@@ -333,7 +333,7 @@ cdef void decide(const tl_model* m, tl_state* s, double x, int32_t known) noexce
     s.counters[TL_C_DECISIONS] += 1
     for i in range(TL_NF(m)):
         s.decision.logged[i] = logged_mode(s, i)
-    s.decision.without_excess = m.stiff_cut and s.pat.n_fast > 0
+    s.decision.without_excess = m.unresolved and s.pat.n_fast > 0
     decide_over(m, s, ahead, span, known)
     if s.decision.without_excess:
         s.decision.without_excess = 0

@@ -67,7 +67,7 @@ cdef inline double side_exceeded(const tl_model* m, const tl_state* s, int32_t i
     cdef double sgn = 1.0 if side == 0 else -1.0, lm = 0.0, held
     cdef double l1 = (s.end.lim_b[i] if side == 0 else s.end.lim_f[i]) - sgn * s.end.tau[i]
     cdef double l0 = (s.now.lim_b[i] if side == 0 else s.now.lim_f[i]) - sgn * s.now.tau[i]
-    if l1 >= -slack and not (s.four and m.stiff_cut):
+    if l1 >= -slack and not (s.four and m.unresolved):
         return NO_EVENT
     held = HOLDS * (slack + force_slack(s.now.tau[i]))
     # (with driven motions a decision that changes nothing may be wrong by more than rounding)
@@ -80,7 +80,7 @@ cdef inline double side_exceeded(const tl_model* m, const tl_state* s, int32_t i
     l1 += held
     if s.four:
         lm = (s.em.lim_b[i] if side == 0 else s.em.lim_f[i]) - sgn * s.em.tau[i] + held
-        if m.stiff_cut and lm < -slack and l0 > 0.0:
+        if m.unresolved and lm < -slack and l0 > 0.0:
             # an unresolved oscillation may pass the limit in the middle only
             return 0.5 * l0 / (l0 - lm)
     return NO_EVENT if l1 >= -slack else values_fall(l0, lm, l1, s.four, slack)
@@ -102,7 +102,7 @@ cdef inline double gives_way_at(const tl_model* m, tl_state* s, int32_t i, doubl
 cdef inline double slip_over_at(const tl_model* m, tl_state* s, int32_t i, int32_t k) noexcept nogil:
     """Fraction of the trial at which the slip of element i (row k), which slides, comes to zero, or NO_EVENT."""
     cdef double h = s.h, sgn = <double>s.mode[i], r0 = sgn * s.now.w[k], c2, c3, x
-    if s.four and m.stiff_cut and r0 > TOL_R and sgn * s.em.w[k] < -TOL_R:
+    if s.four and m.unresolved and r0 > TOL_R and sgn * s.em.w[k] < -TOL_R:
         # an unresolved oscillation turns back in the middle: friction must not push it
         return 0.5 * r0 / (r0 - sgn * s.em.w[k])
     if not turns_round(m, s, s.end, i, k):

@@ -53,7 +53,7 @@ cdef inline void capacity(const tl_model* m, tl_state* s, double w, tl_cvec p, d
     cdef double c, lim, fn = normal_force(m, s, p, theta, i, source, index)
     e.raw[i] = fn
     if s.pressed[i]:
-        # a normal force that vanishes within the trial is followed below 0, so that it is 0 at the cut and the polynomials
+        # a normal force that vanishes within the trial is followed below 0, so that it is 0 at the event and the polynomials
         # on both sides of the event stay smooth
         lim = m.fr[i].lim * fn
         c = m.fr[i].cap0 * fn if s.mode[i] == MODE_STUCK or m.fr[i].mu < 0 else slipping_capacity(m, s, w, fn, e, hint, i, row, both)
@@ -96,7 +96,7 @@ cdef inline void slide(const tl_model* m, const tl_state* s, tl_eval* e, double*
 cdef inline int32_t overloaded(const tl_model* m, const tl_state* s, const tl_eval* e, int32_t i) noexcept nogil:
     """1 when the trial takes element i, which sticks, beyond its limit."""
     cdef int32_t bad = (e.tau[i] > e.lim_b[i]) | (e.tau[i] < -e.lim_f[i])
-    if m.stiff_cut and s.four:
+    if m.unresolved and s.four:
         bad |= (s.em.tau[i] > s.em.lim_b[i]) | (s.em.tau[i] < -s.em.lim_f[i])
     return bad
 
@@ -105,7 +105,7 @@ cdef inline int32_t turns_round(const tl_model* m, const tl_state* s, const tl_e
     """1 when the slip of element i (row k), which slides, turns round in the trial, or may have in between."""
     cdef double way = <double>s.mode[i], half = way * (s.now.w[k] + 0.5 * s.h * s.wa[k])
     cdef int32_t bad = way * e.w[k] < -TOL_R or (half < 0.0 and way * s.now.w[k] > TOL_R)
-    if m.stiff_cut and s.four:
+    if m.unresolved and s.four:
         bad |= way * s.em.w[k] < -TOL_R
     return bad
 

@@ -71,7 +71,7 @@ cdef tl_pattern* free_pattern(const tl_model* m, tl_state* s, double dt) noexcep
     for i in range(TL_NCON(m)):
         s.regime[i] = 0
     s.h = dt
-    s.pat = cut_pattern(m, s, 1, dt)
+    s.pat = pattern_of_length(m, s, 1, dt)
     return s.pat
 
 

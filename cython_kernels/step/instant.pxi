@@ -20,7 +20,7 @@ cdef void meet_instant(const tl_model* m, tl_state* s, double theta, int64_t fre
     s.quiet = 0
     if fresh:
         relax_speeds(m, s, theta)
-    if fresh and m.stiff_cut:
+    if fresh and m.unresolved:
         forget_excess(m, s)
     if TL_NCON(m) > 0 and fresh:
         find_regimes(m, s)

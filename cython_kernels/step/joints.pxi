@@ -155,7 +155,7 @@ cdef void joint_at(const tl_model* m, const tl_state* s, int32_t i, double theta
 
 
 cdef void joint_now(const tl_model* m, tl_state* s, int32_t i, double theta) noexcept nogil:
-    """Ports of joint shaft i in the present instant, after a cut: those of its state, not of the polynomial of the trial."""
+    """Ports of joint shaft i in the present instant, behind an event: those of its state, not of the polynomial of the trial."""
     cdef tl_joint j
     joint_at(m, s, i, theta, s.now.u, s.now.z, &j)
     joint_forces(m, i, &j, s.now.port)

@@ -1,7 +1,7 @@
 # Products with the matrices of a lock pattern: accelerations and torques of the elements at rest that answer a force, at an
 # instant (P0, T0), in a trial of two points (P, T) and of three points (P4, T4).
 #
-# The matrices of trials of another length than h are made anew each time (cut_pattern, locks.pyx).
+# The matrices of trials of another length than h are made anew each time (pattern_of_length, locks.pyx).
 #
 # Equations: (28) to (31).
 
@@ -50,7 +50,7 @@ cdef void shorten(const tl_model* m, tl_state* s, double part) noexcept nogil:
     """The next trial spans part*h: matrices of that length."""
     s.part = part
     s.h = part * m.h
-    s.pat = cut_pattern(m, s, 2 if s.four else 1, s.h)
+    s.pat = pattern_of_length(m, s, 2 if s.four else 1, s.h)
 
 
 cdef inline void whole_length(const tl_model* m, tl_state* s) noexcept nogil:

@@ -206,7 +206,7 @@ cdef double find_look_up(const tl_model* m, tl_state* s, double end) noexcept no
         if leaves_piece(m, s, l):
             x = piece_end(m, s, &s.look.now[l])
             left = look_up_left(&s.look.now[l], s.now, &small)
-            if m.stiff_cut and not happens(x) and left > small:
+            if m.unresolved and not happens(x) and left > small:
                 # the end is A-stable, the polynomial need not pass through it
                 x = left / (left - look_up_left(&s.look.now[l], s.end, &small))
         s.event.contact_x[TL_NCON(m) + TL_NST(m) + l] = x

@@ -9,7 +9,7 @@
 
 cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
     """1 for models whose steps can be quiet at all. Not those with temperatures, which forces follow within the step."""
-    return not staged(m) and not m.stiff_cut and TL_NTH(m) + TL_NST(m) + TL_NJO(m) + TL_NED(m) == 0 and TL_N(m) <= TL_FORMED
+    return not staged(m) and not m.unresolved and TL_NTH(m) + TL_NST(m) + TL_NJO(m) + TL_NED(m) == 0 and TL_N(m) <= TL_FORMED
 
 
 cdef void list_due(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:

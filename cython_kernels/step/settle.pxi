@@ -54,7 +54,7 @@ cdef inline void remove_slips(const tl_model* m, tl_state* s) noexcept nogil:
 cdef inline void settle(const tl_model* m, tl_state* s) noexcept nogil:
     """With the modes known: what is left of slips at rest, accelerations and torques of this instant."""
     settle_motion(m, s)
-    if m.stiff_cut:
+    if m.unresolved:
         settle_excess(m, s)
 
 

@@ -1,8 +1,8 @@
-# Trials of another length than h, for models with springs or dampers that the step does not resolve (m.stiff_cut, derive.py).
+# Trials of another length than h, for models with springs or dampers that the step does not resolve (m.unresolved, derive.py).
 #
-# The end of a step is A-stable, a point of its polynomial inside is not: every cut there would add energy to the
+# The end of a step is A-stable, a point of its polynomial inside is not: every truncation there would add energy to the
 # unresolved oscillation. Such models therefore make each trial with the length that is used: up to the event, and from
-# there to the end of the step. The matrices of that length follow from what the pattern of whole steps holds (cut_pattern, locks.pyx).
+# there to the end of the step. The matrices of that length follow from what the pattern of whole steps holds (pattern_of_length, locks.pyx).
 #
 # Equations: none: section 5, trials that end at an event.
 
@@ -127,7 +127,7 @@ cdef inline void keep_longer(const tl_model* m, tl_state* s) noexcept nogil:
     """The forces at the end of the longer trial into s.ex; its acceleration, which says nothing where springs are not resolved."""
     cdef int32_t n = TL_N(m)
     memcpy(forces_of(s.ex), forces_of(s.end), (TL_NPORT(m) + 6 * TL_NF(m)) * sizeof(double))
-    if m.stiff_cut:
+    if m.unresolved:
         forget_history(m, s)
     else:
         memcpy(s.ex.hs1, s.end.hs1, n * sizeof(double))
@@ -151,12 +151,12 @@ cdef inline double small_margin(const tl_model* m, tl_state* s, int32_t el) noex
     if s.mode[el] != MODE_STUCK:
         # (what is left is taken out by projection: an impulse that friction must be able to give; a small part of what the slip was,
         # so that friction does not give back more heat than it took)
-        return TOL_R if m.stiff_cut else slip_left(m, s, el, 0.1 * fabs(s.now.w[TL_FR_ROW(m, el)]))
+        return TOL_R if m.unresolved else slip_left(m, s, el, 0.1 * fabs(s.now.w[TL_FR_ROW(m, el)]))
     # of what blocks one way without limit only the other way counts, and there its limit may be 0
     limits = fabs(s.end.lim_b[el]) + fabs(s.end.lim_f[el])
     if limits < NO_LIMIT:
-        return (SLIGHT_UNRESOLVED if m.stiff_cut else SLIGHT) * limits
-    return torque_rounding(m, s) * (1.0 if m.stiff_cut else SLIGHT_ROUNDINGS)
+        return (SLIGHT_UNRESOLVED if m.unresolved else SLIGHT) * limits
+    return torque_rounding(m, s) * (1.0 if m.unresolved else SLIGHT_ROUNDINGS)
 
 
 cdef inline void find_stop(const tl_model* m, tl_state* s, double x, tl_stop* q) noexcept nogil:
@@ -235,7 +235,7 @@ cdef inline int32_t another_first(const tl_model* m, tl_state* s, tl_stop* q, in
 cdef inline double margin_rate(const tl_model* m, const tl_state* s, const tl_stop* q) noexcept nogil:
     """Change of the margin with the length of the trial, a fraction of h: of a slip that its end accelerates it by, where springs are
     resolved; 0: unknown."""
-    if q.el < 0 or q.el >= TL_NF(m) or s.mode[q.el] == MODE_STUCK or m.stiff_cut:
+    if q.el < 0 or q.el >= TL_NF(m) or s.mode[q.el] == MODE_STUCK or m.unresolved:
         return 0.0
     return m.h * q.sgn * row_dot(m, TL_FR_ROW(m, q.el), s.end.a)
 
@@ -280,7 +280,7 @@ cdef inline double find_length(const tl_model* m, tl_state* s, tl_stop* q, doubl
     for it in range(REFINE):
         no_later(m, s, q, &x)
         shorten(m, s, x * part)
-        if not m.stiff_cut:
+        if not m.unresolved:
             history_of_part(m, s, s.ex.hs1, s.length.s2_longer, x)
         trial(m, s, done)
         if another_first(m, s, q, it, &x):
@@ -310,7 +310,7 @@ cdef inline void bring_to_rest(const tl_model* m, tl_state* s) noexcept nogil:
     cdef int32_t i, found = 0
     cdef double still
     for i in range(TL_NF(m)):
-        still = TURNED_ROUND if m.stiff_cut else STILL_SLIPS * slip_left(m, s, i, UNLIMITED)
+        still = TURNED_ROUND if m.unresolved else STILL_SLIPS * slip_left(m, s, i, UNLIMITED)
         if s.event.toggled[i] & 2 and s.mode[i] * s.now.w[TL_FR_ROW(m, i)] > still:
             s.event.toggled[i] &= 1                    # has not come to zero
         found |= s.event.toggled[i] & 2

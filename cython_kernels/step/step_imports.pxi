@@ -7,10 +7,10 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from torqueloop.cython_kernels.locks.locks cimport (
-    NO_LIMIT, PATIENCE, RATE_ROUNDING, TORQUE_ROUNDING, boxed_solve, cut_pattern, force_slack, lu_solve,
+    NO_LIMIT, PATIENCE, RATE_ROUNDING, TORQUE_ROUNDING, boxed_solve, pattern_of_length, force_slack, lu_solve,
     pattern_of, set_ratio_rows, shift_of,
 )
-from torqueloop.cython_kernels.model.arena cimport cut, cut_ints, mark, release, scratch, scratch_ints
+from torqueloop.cython_kernels.model.arena cimport next_doubles, next_ints, mark, release, scratch, scratch_ints
 from torqueloop.cython_kernels.model.lobatto cimport node, start_weight, start_weight_2, to_end, to_middle, to_stage
 from torqueloop.cython_kernels.model.model cimport (
     ACTUATED, ARGUMENT_INPUT, ARGUMENT_TEMPERATURE, BILATERAL, BLOCKED, CAPACITY, CAPPED, CONSTANT,

@@ -206,7 +206,7 @@ cdef inline void trial(const tl_model* m, tl_state* s, double done) noexcept nog
     elif most > 0:
         trial_of(m, s, done, 1, 1, most, FORESEEN)
     else:
-        trial_of(m, s, done, 1, 1 if known or not m.stiff_cut else 2, 1 if known else 2, MISPREDICTED)
+        trial_of(m, s, done, 1, 1 if known or not m.unresolved else 2, 1 if known else 2, MISPREDICTED)
     s.look.known = 0                             # of the end of the trial it is not
-    if m.stiff_cut:
+    if m.unresolved:
         follow_excess(m, s)

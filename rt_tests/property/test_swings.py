@@ -14,9 +14,9 @@ from torqueloop.core.simulate.offline import Simulation
 
 #: s
 H = 1e-3
-#: h*omega from which on no trial is cut (RESOLVED, derive.py), and how far energy closes below it and above it, of the
-#: energy turned over: below it springs keep what cuts cost, up to CUT_TOL_2 and CUT_TOL_4 (accept.pxi) each; above it,
-#: per unit of h*omega above 1, rounding of forces that hold a spring
+#: h*omega from which on no trial is truncated (RESOLVED, derive.py), and how far energy closes below it and above it,
+#: of the energy turned over: below it springs keep what truncations cost, up to TRUNCATION_TOL_2 and TRUNCATION_TOL_4
+#: (accept.pxi) each; above it, per unit of h*omega above 1, rounding of forces that hold a spring
 LIMIT, BELOW, ABOVE = 0.25, 1.5e-4, 1e-12
 
 tenths = st.floats(-2.0, 0.0)
