@@ -268,8 +268,9 @@ def _behind_friction(a: ModelArrays, B: np.ndarray) -> np.ndarray:
 
 def _unresolved(Minv: np.ndarray, G: np.ndarray, D: np.ndarray, h: float) -> float:
     """The fastest oscillation and decay relative to what the step resolves: h*omega and h*d/m, of what a trial may have
-    that is truncated on its polynomial (inside a step it is not A-stable; beyond 1 repeated truncations would add energy). Steps with
-    events are then made of trials of the length that is used, see shortened.pxi, and decisions look less far ahead."""
+    that is truncated on its polynomial (inside a step it is not A-stable; beyond 1 repeated truncations would add
+    energy). Steps with events are then made of trials of the length that is used, see shortened.pxi, and decisions look
+    less far ahead."""
     if not len(Minv) or not (G.any() or D.any()):
         return 0.0
     omega2 = np.abs(np.linalg.eigvals(Minv @ G)).max()
