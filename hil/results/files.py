@@ -74,8 +74,8 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    kind: type[object] = type(value)
-    if names := _fields(kind):
+    # (mypy takes a class for what its instances are)
+    if names := _fields(type(value)):  # type: ignore[arg-type]
         return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
