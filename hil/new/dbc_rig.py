@@ -16,8 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
-from torqueloop.core.components.files import load
+from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError, UnknownNameError, did_you_mean
 from torqueloop.hil.can.load import Loader, read_database
@@ -223,11 +222,6 @@ def _bind_inputs(made: Draft, messages: list[Any], model: CompiledModel) -> None
     made.no_input = [f"{e}.p" for e in elements if f"{e}.p" not in made.inputs and e not in made.currents]
     made.unused = [f"{name} [{s.unit or '-'}]" for m in messages for s in m.signals
                    if (name := f"{m.name}.{s.name}") not in used]  # fmt: skip
-
-
-def compiled_car(path: Path) -> CompiledModel:
-    """The model of a car's file."""
-    return compile_driveline(load(path))
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,12 @@ import pytest
 from rig_help import CONFIGS
 from test_new_files import call
 
+from torqueloop.core.compile.compiler import compile_driveline
+from torqueloop.core.components.files import load
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.scan import Heard, log_frames, scan
 from torqueloop.hil.common.signal_words import gear_words, lever_words
-from torqueloop.hil.new.dbc_rig import MARK, compiled_car, draft
+from torqueloop.hil.new.dbc_rig import MARK, draft
 from torqueloop.hil.rig.resolve.plan import load_plan
 
 DBC = CONFIGS / "can" / "tcu_4hp22.dbc"
@@ -108,7 +110,7 @@ def test_a_broken_log_is_no_crash(tmp_path):
 
 
 def test_our_own_database_gives_all_bindings_of_our_own_rig():
-    made = draft(DBC, "TCU", compiled_car(CAR))
+    made = draft(DBC, "TCU", compile_driveline(load(CAR)))
     hand = tomllib.loads((CONFIGS / "rigs" / "desk_4hp22.toml").read_text())
     pressures = {k: v for k, v in hand["inputs"].items() if k.endswith(".p")}
     assert made.inputs == pressures and made.no_input == [] and made.nodes == ["HIL"] and made.skipped == {}
