@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from torqueloop.core.analyse.gear_statics import GearState, solve_gear
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import UnknownNameError, did_you_mean
-from torqueloop.core.describe.parts import Parts, port_groups
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     OUT_COMPLIANCE,
     OUT_CONTACT,
     OUT_ENGINE,
@@ -31,8 +30,9 @@ from torqueloop.core.describe.vocabulary import (
     OUT_RATIO,
     OUT_TORQUE,
     OUT_TURBINE,
-    Form,
 )
+from torqueloop.core.describe.parts import Parts, port_groups
+from torqueloop.core.describe.vocabulary import Form
 from torqueloop.core.simulate.results import Result
 
 Array = NDArray[np.float64]

@@ -21,8 +21,8 @@ from torqueloop.core.components.gears import IdealPlanetary
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, did_you_mean
+from torqueloop.core.describe.kernel_numbers import BILATERAL, LOSS, NOTHING
 from torqueloop.core.describe.parts import GROUND, FrictionPart
-from torqueloop.core.describe.vocabulary import BILATERAL, LOSS, NOTHING
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.component import Component

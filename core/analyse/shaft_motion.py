@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from torqueloop.core.compile.topology import Topology
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.kernel_numbers import OUT_ANGLE, OUT_SPEED
 from torqueloop.core.describe.parts import Output, Parts
-from torqueloop.core.describe.vocabulary import OUT_ANGLE, OUT_SPEED
 
 Array = NDArray[np.float64]
 #: part of a row that is rounding

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from torqueloop.core.compile.compiler import CompiledModel
-from torqueloop.core.describe.vocabulary import FILL_TIME
+from torqueloop.core.describe.kernel_numbers import FILL_TIME
 
 #: events in a step; trials that search for one event; parts of a step with joint shafts
 MAX_SPLITS, REFINE, JOINT_PARTS = 12, 16, 100

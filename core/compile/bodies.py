@@ -21,16 +21,16 @@ import numpy as np
 
 from torqueloop.core.describe.errors import CompileError
 from torqueloop.core.describe.frame_parts import BodyPart, BushingPart, HingePart, LeavingPart, RotorPart, Vector
-from torqueloop.core.describe.parts import BodyElement, Compliance, Constraint, InertiaPart, Output, Parts, Reaction
-from torqueloop.core.describe.units import SYMBOLS
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     OUT_ATTITUDE,
     OUT_COMPLIANCE,
     OUT_DISSIPATION,
     OUT_PORT_WORK,
     OUT_REACTION,
-    Form,
 )
+from torqueloop.core.describe.parts import BodyElement, Compliance, Constraint, InertiaPart, Output, Parts, Reaction
+from torqueloop.core.describe.units import SYMBOLS
+from torqueloop.core.describe.vocabulary import Form
 
 AXES = ("x", "y", "z")
 Forms = tuple[Form, Form, Form]

@@ -40,9 +40,10 @@ from torqueloop.core.describe.errors import (
     UnknownNameError,
     did_you_mean,
 )
+from torqueloop.core.describe.kernel_numbers import OUT_TEMPERATURE
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import Parts
-from torqueloop.core.describe.vocabulary import OUT_TEMPERATURE, Form, InputSignal
+from torqueloop.core.describe.vocabulary import Form, InputSignal
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 
 

@@ -15,6 +15,13 @@ from torqueloop.core.compile.packing import RowStore, TableStore
 from torqueloop.core.compile.thermal import ThermalNet
 from torqueloop.core.compile.topology import Serial, Topology
 from torqueloop.core.describe.errors import CompileError, TableError
+from torqueloop.core.describe.kernel_numbers import (
+    OUT_KINETIC,
+    OUT_POTENTIAL,
+    OUT_REACTION_POWER,
+    OUT_SUM,
+    OUT_TEMPERATURE,
+)
 from torqueloop.core.describe.parts import (
     ContactPart,
     CurvePart,
@@ -24,15 +31,7 @@ from torqueloop.core.describe.parts import (
     port_groups,
     port_number,
 )
-from torqueloop.core.describe.vocabulary import (
-    OUT_KINETIC,
-    OUT_POTENTIAL,
-    OUT_REACTION_POWER,
-    OUT_SUM,
-    OUT_TEMPERATURE,
-    ROW_OUTPUTS,
-    Form,
-)
+from torqueloop.core.describe.vocabulary import ROW_OUTPUTS, Form
 from torqueloop.cython_kernels.model.model_arrays import Records, given
 from torqueloop.cython_kernels.model.records import KINDS
 

@@ -34,10 +34,11 @@ from torqueloop.core.describe.errors import (
 )
 from torqueloop.core.describe.flange import FRAME, ROTATIONAL
 from torqueloop.core.describe.frame_parts import BodyPart, CarrierPart, MomentPart, RotorPart, Term
+from torqueloop.core.describe.kernel_numbers import OUT_REACTION, OUT_SUM, OUT_TORQUE_WORK
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import Output, Parts, Reaction, TorqueSource
 from torqueloop.core.describe.units import SYMBOLS
-from torqueloop.core.describe.vocabulary import JOINT_OUTPUTS, OUT_REACTION, OUT_SUM, OUT_TORQUE_WORK
+from torqueloop.core.describe.vocabulary import JOINT_OUTPUTS
 
 AXES = ("x", "y", "z")
 #: along x, y, z

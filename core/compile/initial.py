@@ -18,11 +18,11 @@ from torqueloop.core.compile.topology import Row, Topology
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import InitialValueError, RangeError, UnknownNameError, did_you_mean
+from torqueloop.core.describe.kernel_numbers import OUT_ANGLE, OUT_PRESSURE, OUT_SPEED, RATIO_INPUT, RATIO_SPEED
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import Initial, Parts, VariableGearPart
 from torqueloop.core.describe.ranges import RANGES
 from torqueloop.core.describe.units import SYMBOLS
-from torqueloop.core.describe.vocabulary import OUT_ANGLE, OUT_PRESSURE, OUT_SPEED, RATIO_INPUT, RATIO_SPEED
 
 #: two start values agree when they differ by no more than this part of the larger one (they are decimal numbers,
 #: possibly rounded when they were converted from rpm or degrees)

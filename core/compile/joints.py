@@ -22,10 +22,11 @@ from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import CompileError, NoReferenceError, OverconstrainedError
 from torqueloop.core.describe.frame_parts import BodyPart, CarrierPart, MomentPart, Vector, WrenchPart
 from torqueloop.core.describe.joint_parts import LARGEST_BEND, BearingPart, JointPart
+from torqueloop.core.describe.kernel_numbers import OUT_JOINT
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import GROUND, Output, Parts, Reaction
 from torqueloop.core.describe.units import SYMBOLS
-from torqueloop.core.describe.vocabulary import JOINT_OUTPUTS, OUT_JOINT
+from torqueloop.core.describe.vocabulary import JOINT_OUTPUTS
 
 #: rad: how far a loop of given bends may be from closing
 CLOSING = 1e-6

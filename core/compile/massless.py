@@ -32,6 +32,7 @@ from torqueloop.core.compile.relaxing import relax, relax_behind, undamped
 from torqueloop.core.compile.topology import Row, Topology
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import NoInertiaError
+from torqueloop.core.describe.kernel_numbers import CAPACITY, CAPPED
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import (
     Compliance,
@@ -42,7 +43,7 @@ from torqueloop.core.describe.parts import (
     TorqueSource,
     port_groups,
 )
-from torqueloop.core.describe.vocabulary import CAPACITY, CAPPED, Form
+from torqueloop.core.describe.vocabulary import Form
 
 #: of the smallest inertia around
 SMALL = Fraction(1, 10**9)

@@ -29,9 +29,10 @@ import numpy as np
 from torqueloop.core.compile.exact import reduce
 from torqueloop.core.compile.topology import Row, Topology
 from torqueloop.core.describe.errors import CompileError
+from torqueloop.core.describe.kernel_numbers import BILATERAL
 from torqueloop.core.describe.naming import natural
 from torqueloop.core.describe.parts import GROUND, Parts, Reaction, port_forms, port_number
-from torqueloop.core.describe.vocabulary import BILATERAL, Form
+from torqueloop.core.describe.vocabulary import Form
 
 ZERO = Fraction(0)
 

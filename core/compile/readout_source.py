@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from torqueloop.core.describe import vocabulary as v
+from torqueloop.core.describe import kernel_numbers as v
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 
 #: kinds that stand in the state: where

@@ -17,6 +17,7 @@ from torqueloop.cython_kernels.model.model_sizes import ARRAYS, SIZES
 from torqueloop.cython_kernels.model.records import KINDS, READ_ONLY, RECORDS, Field, Record
 
 _HEAD = "Made from model/records.py by python -m torqueloop.core.compile.record_sources; do not edit."
+_CHOICES = _HEAD.replace("model/records.py", "model/choices.py")
 _CONTROLS = _HEAD.replace("model/records.py", "controls/records.py")
 _C = {"i4": "int32_t", "f8": "double"}
 
@@ -45,6 +46,15 @@ def structs() -> str:
         note = f"({array.shape}) {array.meaning}" if array.shape else array.meaning
         out.append(f"    const {_C[array.type]}* {array.name}".ljust(32) + f"  # {note}".rstrip())
     out += ["    # curves and maps", "    const tl_table1* tab1", "    const tl_table2* tab2", ""]
+    return "\n".join(out)
+
+
+def numbers() -> str:
+    """core/describe/kernel_numbers.py: the same names of numbers for components and compiler."""
+    out = ['"""What whole numbers stand for in the kernel.', "", f"{_CHOICES}", '"""', ""]
+    for choices in CHOICES:
+        out += [f"{name} = {choices[name]}  # {meaning}" for name, meaning in choices.of.items()]
+        out.append("")
     return "\n".join(out)
 
 
@@ -181,6 +191,7 @@ def targets(root: Path) -> dict[Path, str]:
         kernels / "model" / "records_bind.pxi": binding(),
         kernels / "step" / "sizes.pxi": sizes(),
         kernels / "controls" / "records.pxi": controls(),
+        root / "core" / "describe" / "kernel_numbers.py": numbers(),
         root / "docs" / "kernel_records.md": page(),
         root / "docs" / "step_files.md": step_files.page(),
     }

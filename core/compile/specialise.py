@@ -16,9 +16,9 @@ from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.compile.readout_source import readable, readout_source
 from torqueloop.core.compile.step_files import order
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.core.describe.kernel_numbers import BILATERAL, CAPPED, CONSTANT, LOSS, STOP
 from torqueloop.core.describe.naming import remark
 from torqueloop.core.describe.reading import read_toml
-from torqueloop.core.describe.vocabulary import BILATERAL, CAPPED, CONSTANT, LOSS, STOP
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 from torqueloop.cython_kernels.model.records import PORTS, READ_ONLY, RECORDS
 from torqueloop.cython_kernels.model.structure import outputs_signature, structure_signature

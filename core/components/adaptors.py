@@ -22,9 +22,7 @@ from torqueloop.core.components.kinematic import position_inputs
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import SUPPORT, Flange
-from torqueloop.core.describe.motion import OF_A_PART, ROTATION
-from torqueloop.core.describe.params import param, require
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     DRIVEN_POSITION,
     OUT_ACCELERATION,
     OUT_ANGLE,
@@ -34,6 +32,8 @@ from torqueloop.core.describe.vocabulary import (
     OUT_TORQUE,
     OUT_TORQUE_WORK,
 )
+from torqueloop.core.describe.motion import OF_A_PART, ROTATION
+from torqueloop.core.describe.params import param, require
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

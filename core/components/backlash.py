@@ -22,9 +22,7 @@ from torqueloop.core.components.of_motion import TWO_SHAFTS
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
-from torqueloop.core.describe.motion import ROTATION, Motion
-from torqueloop.core.describe.params import param
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     ELASTO_BACKLASH,
     ELASTO_BACKLASH2,
     HEAT_OF_CONTACT,
@@ -32,8 +30,10 @@ from torqueloop.core.describe.vocabulary import (
     OUT_CONTACT_LOSS,
     OUT_CONTACT_POWER,
     OUT_CONTACT_REGIME,
-    Form,
 )
+from torqueloop.core.describe.motion import ROTATION, Motion
+from torqueloop.core.describe.params import param
+from torqueloop.core.describe.vocabulary import Form
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

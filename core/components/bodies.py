@@ -21,8 +21,8 @@ from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import FRAME, FRAME_PORT, ROTATIONAL, TRANSLATIONAL, Flange
 from torqueloop.core.describe.frame_parts import Vector
+from torqueloop.core.describe.kernel_numbers import OUT_ACCELERATION, OUT_SPEED
 from torqueloop.core.describe.params import param, require
-from torqueloop.core.describe.vocabulary import OUT_ACCELERATION, OUT_SPEED
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -9,8 +9,8 @@ from torqueloop.core.components.friction import CLUTCH_FLANGES, friction_outputs
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import Flange
+from torqueloop.core.describe.kernel_numbers import CAPACITY, HEAT_OF_FRICTION
 from torqueloop.core.describe.params import param
-from torqueloop.core.describe.vocabulary import CAPACITY, HEAT_OF_FRICTION
 from torqueloop.core.signals import Constant, Signal
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import RangeError
 from torqueloop.core.describe.flange import FRAME_PORT, OPEN, Flange
 from torqueloop.core.describe.frame_parts import Vector
+from torqueloop.core.describe.kernel_numbers import OUT_INPUT, OUT_REACTION
 from torqueloop.core.describe.params import param, require
-from torqueloop.core.describe.vocabulary import OUT_INPUT, OUT_REACTION
 from torqueloop.core.signals import Constant, Signal
 
 if TYPE_CHECKING:

@@ -15,15 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from torqueloop.core.components.of_motion import TWO_SHAFTS, OfMotion
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
+from torqueloop.core.describe.kernel_numbers import HEAT_OF_DAMPER, OUT_COMPLIANCE, OUT_DAMPER_POWER, OUT_DISSIPATION
 from torqueloop.core.describe.motion import ROTATION, Motion
 from torqueloop.core.describe.params import shared
-from torqueloop.core.describe.vocabulary import (
-    HEAT_OF_DAMPER,
-    OUT_COMPLIANCE,
-    OUT_DAMPER_POWER,
-    OUT_DISSIPATION,
-    Form,
-)
+from torqueloop.core.describe.vocabulary import Form
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -9,9 +9,9 @@ from torqueloop.core.components.laminar import Laminar
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import TableError
 from torqueloop.core.describe.flange import HEAT_PORT, SUPPORT, Flange
+from torqueloop.core.describe.kernel_numbers import HEAT_OF_PORT, OUT_CONVERTER_LOSS, OUT_PUMP, OUT_SPEED, OUT_TURBINE
 from torqueloop.core.describe.params import curve, param
 from torqueloop.core.describe.tables import Table1D
-from torqueloop.core.describe.vocabulary import HEAT_OF_PORT, OUT_CONVERTER_LOSS, OUT_PUMP, OUT_SPEED, OUT_TURBINE
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

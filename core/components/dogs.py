@@ -9,8 +9,8 @@ from torqueloop.core.components.friction import CLUTCH_FLANGES
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import Flange
+from torqueloop.core.describe.kernel_numbers import HEAT_OF_FRICTION, OUT_FRICTION, OUT_FRICTION_HEAT, OUT_STOPPED
 from torqueloop.core.describe.params import param
-from torqueloop.core.describe.vocabulary import HEAT_OF_FRICTION, OUT_FRICTION, OUT_FRICTION_HEAT, OUT_STOPPED
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

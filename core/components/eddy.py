@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from torqueloop.core.components.of_motion import PART_ON_SUPPORT, SHAFT_ON_SUPPORT, OnSupport, Sliding
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
+from torqueloop.core.describe.kernel_numbers import HEAT_OF_PORT, OUT_PORT, OUT_PORT_POWER, OUT_PORT_WORK
 from torqueloop.core.describe.params import param, require, shared
-from torqueloop.core.describe.vocabulary import HEAT_OF_PORT, OUT_PORT, OUT_PORT_POWER, OUT_PORT_WORK
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

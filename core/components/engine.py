@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import OPEN, SUPPORT, Flange
+from torqueloop.core.describe.kernel_numbers import OUT_ENGINE, OUT_ENGINE_WORK, OUT_INPUT
 from torqueloop.core.describe.params import Param, curve, param, require, require_given
-from torqueloop.core.describe.vocabulary import OUT_ENGINE, OUT_ENGINE_WORK, OUT_INPUT
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -20,9 +20,7 @@ from torqueloop.core.components.of_motion import SHAFT_IN_SUPPORT, TWO_SHAFTS, O
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
-from torqueloop.core.describe.motion import ROTATION, Motion
-from torqueloop.core.describe.params import curve, param, shared
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     BLOCKED,
     CAPPED,
     CONSTANT,
@@ -34,8 +32,10 @@ from torqueloop.core.describe.vocabulary import (
     OUT_FRICTION_HEAT,
     OUT_FRICTION_POWER,
     OUT_MODE,
-    Form,
 )
+from torqueloop.core.describe.motion import ROTATION, Motion
+from torqueloop.core.describe.params import curve, param, shared
+from torqueloop.core.describe.vocabulary import Form
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -22,8 +22,8 @@ from torqueloop.core.components.of_motion import (
 )
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import Flange
+from torqueloop.core.describe.kernel_numbers import OUT_ACCELERATION
 from torqueloop.core.describe.params import shared
-from torqueloop.core.describe.vocabulary import OUT_ACCELERATION
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -28,8 +28,9 @@ from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import FRAME_PORT, Flange
 from torqueloop.core.describe.joint_parts import LARGEST_BEND
+from torqueloop.core.describe.kernel_numbers import OUT_COMPLIANCE, OUT_JOINT, OUT_PORT, OUT_REACTION
 from torqueloop.core.describe.params import param, require, require_given
-from torqueloop.core.describe.vocabulary import JOINT_OUTPUTS, OUT_COMPLIANCE, OUT_JOINT, OUT_PORT, OUT_REACTION
+from torqueloop.core.describe.vocabulary import JOINT_OUTPUTS
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -36,9 +36,7 @@ from torqueloop.core.components.of_motion import (
 )
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import Flange
-from torqueloop.core.describe.motion import OF_A_PART, Motion
-from torqueloop.core.describe.params import shared
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     DRIVEN_ACCELERATION,
     DRIVEN_POSITION,
     DRIVEN_POSITION_FILTER,
@@ -47,6 +45,8 @@ from torqueloop.core.describe.vocabulary import (
     OUT_FRICTION,
     OUT_FRICTION_HEAT,
 )
+from torqueloop.core.describe.motion import OF_A_PART, Motion
+from torqueloop.core.describe.params import shared
 from torqueloop.core.signals import Constant, Signal
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ from torqueloop.core.components.friction import BRAKE_FLANGES, CLUTCH_FLANGES, f
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import Flange
-from torqueloop.core.describe.params import curve, param, require, require_given
-from torqueloop.core.describe.tables import Table1D
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     ACTUATED,
     CAPPED,
     FILL_TIME,
@@ -21,8 +19,10 @@ from torqueloop.core.describe.vocabulary import (
     NOTHING,
     OUT_INPUT,
     OUT_PRESSURE,
-    Form,
 )
+from torqueloop.core.describe.params import curve, param, require, require_given
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.vocabulary import Form
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

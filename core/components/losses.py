@@ -38,9 +38,7 @@ from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import TableError
 from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT, Flange
-from torqueloop.core.describe.params import columns, param, require
-from torqueloop.core.describe.tables import Columns, Table1D
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     ELASTO_BACKLASH,
     HEAT_OF_FRICTION,
     OUT_FRICTION,
@@ -50,8 +48,10 @@ from torqueloop.core.describe.vocabulary import (
     OUT_MODE,
     OUT_REACTION,
     OUT_SPEED,
-    Form,
 )
+from torqueloop.core.describe.params import columns, param, require
+from torqueloop.core.describe.tables import Columns, Table1D
+from torqueloop.core.describe.vocabulary import Form
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

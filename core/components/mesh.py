@@ -41,9 +41,7 @@ from torqueloop.core.components.friction import friction_outputs
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, SUPPORT, Flange
-from torqueloop.core.describe.params import param, require, require_given
-from torqueloop.core.describe.tables import Table1D
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     CONSTANT,
     HEAT_OF_FRICTION,
     OUT_FRICTION,
@@ -52,8 +50,10 @@ from torqueloop.core.describe.vocabulary import (
     OUT_MODE,
     OUT_REACTION,
     OUT_SPEED,
-    Form,
 )
+from torqueloop.core.describe.params import param, require, require_given
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.vocabulary import Form
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import OPEN, Flange
+from torqueloop.core.describe.kernel_numbers import OUT_SPEED
 from torqueloop.core.describe.params import param, require
-from torqueloop.core.describe.vocabulary import OUT_SPEED, Form
+from torqueloop.core.describe.vocabulary import Form
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

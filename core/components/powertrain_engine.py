@@ -22,9 +22,7 @@ from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import TableError
 from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT, THERMAL, Flange
-from torqueloop.core.describe.params import REQUIRED, Param, curve, param, require, require_given
-from torqueloop.core.describe.tables import Table1D, Table2D
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     HEAT_OF_PORT,
     OUT_ENGINE,
     OUT_ENGINE_WORK,
@@ -32,6 +30,8 @@ from torqueloop.core.describe.vocabulary import (
     OUT_PORT,
     OUT_PORT_WORK,
 )
+from torqueloop.core.describe.params import REQUIRED, Param, curve, param, require, require_given
+from torqueloop.core.describe.tables import Table1D, Table2D
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -18,9 +18,7 @@ from torqueloop.core.components.friction import friction_outputs
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, OPEN, SUPPORT, Flange
-from torqueloop.core.describe.params import curve, param
-from torqueloop.core.describe.tables import Table1D
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     CAPACITY,
     HEAT_OF_FRICTION,
     OUT_FRICTION,
@@ -30,6 +28,8 @@ from torqueloop.core.describe.vocabulary import (
     OUT_MODE,
     OUT_REACTION,
 )
+from torqueloop.core.describe.params import curve, param
+from torqueloop.core.describe.tables import Table1D
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -10,8 +10,7 @@ from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import TableError
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
-from torqueloop.core.describe.params import curve, param, require
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     CAPACITY,
     CONSTANT,
     HEAT_OF_FRICTION,
@@ -28,6 +27,7 @@ from torqueloop.core.describe.vocabulary import (
     OUT_TORQUE,
     OUT_TORQUE_WORK,
 )
+from torqueloop.core.describe.params import curve, param, require
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, ClassVar
 from torqueloop.core.components.of_motion import ONE_PART, ONE_SHAFT, TWO_PARTS, TWO_SHAFTS, OfMotion, Sliding
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import Flange
+from torqueloop.core.describe.kernel_numbers import (
+    OUT_ACCELERATION,
+    OUT_ANGLE,
+    OUT_REACTION,
+    OUT_REACTION_POWER,
+    OUT_SPEED,
+)
 from torqueloop.core.describe.motion import OF_A_PART
-from torqueloop.core.describe.vocabulary import OUT_ACCELERATION, OUT_ANGLE, OUT_REACTION, OUT_REACTION_POWER, OUT_SPEED
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -14,17 +14,17 @@ from torqueloop.core.components.laws import REGULARIZATIONS, absolute, hyperbola
 from torqueloop.core.components.of_motion import SHAFT_ON_SUPPORT, TWO_SHAFTS, OfMotion, OnSupport
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import Flange
-from torqueloop.core.describe.params import shared
-from torqueloop.core.describe.tables import Table1D
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     OUT_POLY,
     OUT_POLY_WORK,
     OUT_PORT,
     OUT_PORT_WORK,
     OUT_TORQUE,
     OUT_TORQUE_WORK,
-    Form,
 )
+from torqueloop.core.describe.params import shared
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.vocabulary import Form
 from torqueloop.core.signals import Signal, Step
 
 if TYPE_CHECKING:

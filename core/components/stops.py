@@ -28,17 +28,17 @@ from torqueloop.core.components.of_motion import (
 from torqueloop.core.components.shafts import OF_A_MASS, LongBody, length
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
-from torqueloop.core.describe.motion import Motion
-from torqueloop.core.describe.params import param, require, require_given, shared
-from torqueloop.core.describe.tables import Table1D
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     CONSTANT,
     HEAT_OF_FRICTION,
     OUT_FRICTION,
     OUT_FRICTION_HEAT,
     OUT_STOPPED,
-    Form,
 )
+from torqueloop.core.describe.motion import Motion
+from torqueloop.core.describe.params import param, require, require_given, shared
+from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.vocabulary import Form
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import THERMAL, Flange
+from torqueloop.core.describe.kernel_numbers import HEAT_FROM_INPUT
 from torqueloop.core.describe.params import param
-from torqueloop.core.describe.vocabulary import HEAT_FROM_INPUT
 from torqueloop.core.signals import Constant, Signal
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from torqueloop.core.components.of_motion import ONE_PART, PART_IN_SUPPORT, TWO_
 from torqueloop.core.components.shafts import FixedLaw, JointLaw, place
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
+from torqueloop.core.describe.kernel_numbers import ELASTO_BACKLASH
 from torqueloop.core.describe.params import curve, param
-from torqueloop.core.describe.vocabulary import ELASTO_BACKLASH
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

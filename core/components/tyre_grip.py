@@ -9,8 +9,8 @@ from torqueloop.core.components.friction import CLUTCH_FLANGES, friction_outputs
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import Flange
+from torqueloop.core.describe.kernel_numbers import CONSTANT, HEAT_OF_FRICTION
 from torqueloop.core.describe.params import param, require
-from torqueloop.core.describe.vocabulary import CONSTANT, HEAT_OF_FRICTION
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

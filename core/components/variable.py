@@ -22,9 +22,7 @@ from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.errors import TableError
 from torqueloop.core.describe.flange import SUPPORT, TRANSLATIONAL, Flange
-from torqueloop.core.describe.params import curve, param
-from torqueloop.core.describe.tables import Table1D
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     OUT_FRICTION,
     OUT_FRICTION_HEAT,
     OUT_INPUT,
@@ -33,6 +31,8 @@ from torqueloop.core.describe.vocabulary import (
     RATIO_INPUT,
     RATIO_SPEED,
 )
+from torqueloop.core.describe.params import curve, param
+from torqueloop.core.describe.tables import Table1D
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

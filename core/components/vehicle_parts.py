@@ -12,9 +12,10 @@ from torqueloop.core.components.road import GRAVITY, driving_resistance
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, OPEN, TRANSLATIONAL, Flange
+from torqueloop.core.describe.kernel_numbers import HEAT_OF_PORT, OUT_POLY, OUT_POLY_WORK, OUT_PORT, OUT_PORT_WORK
 from torqueloop.core.describe.params import param, require
 from torqueloop.core.describe.tables import Table2D
-from torqueloop.core.describe.vocabulary import HEAT_OF_PORT, OUT_POLY, OUT_POLY_WORK, OUT_PORT, OUT_PORT_WORK, Form
+from torqueloop.core.describe.vocabulary import Form
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

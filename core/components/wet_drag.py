@@ -32,8 +32,8 @@ from torqueloop.core.components.of_motion import TWO_SHAFTS
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.flange import HEAT_PORT, Flange
+from torqueloop.core.describe.kernel_numbers import HEAT_OF_PORT, OUT_PORT, OUT_PORT_POWER, OUT_PORT_WORK
 from torqueloop.core.describe.params import param, require
-from torqueloop.core.describe.vocabulary import HEAT_OF_PORT, OUT_PORT, OUT_PORT_POWER, OUT_PORT_WORK
 
 if TYPE_CHECKING:
     from torqueloop.core.describe.builder import Builder

@@ -27,6 +27,17 @@ from torqueloop.core.describe.frame_parts import (
 )
 from torqueloop.core.describe.heat_parts import Conductance, FixedTemperature, HeatCapacity, HeatSource
 from torqueloop.core.describe.joint_parts import BearingPart, JointPart, RigidJointPart
+from torqueloop.core.describe.kernel_numbers import (
+    BILATERAL,
+    BLOCKED,
+    CAPPED,
+    LOSS,
+    OUT_ACCELERATION,
+    OUT_ANGLE,
+    OUT_SPEED,
+    OUT_TEMPERATURE,
+    STOP,
+)
 from torqueloop.core.describe.motion import MOTIONS, OF_A_PART
 from torqueloop.core.describe.params import checked_curve, params_of
 from torqueloop.core.describe.parts import (
@@ -57,19 +68,7 @@ from torqueloop.core.describe.parts import (
 from torqueloop.core.describe.ranges import RANGES
 from torqueloop.core.describe.tables import Columns, Table, Table1D, Table2D
 from torqueloop.core.describe.units import SYMBOLS
-from torqueloop.core.describe.vocabulary import (
-    BILATERAL,
-    BLOCKED,
-    CAPPED,
-    LOSS,
-    OUT_ACCELERATION,
-    OUT_ANGLE,
-    OUT_SPEED,
-    OUT_TEMPERATURE,
-    PORT_GROUPS,
-    STOP,
-    Form,
-)
+from torqueloop.core.describe.vocabulary import PORT_GROUPS, Form
 
 
 class Contributor(Protocol):

@@ -16,12 +16,9 @@ import numpy as np
 
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import CompileError
+from torqueloop.core.describe.kernel_numbers import BILATERAL, BLOCKED, CAPPED, CONSTANT, NORMALIZED, NOTHING
 from torqueloop.core.multibody.tree import Floats
 
-#: where the normal force comes from (docs/kernel_records.md, fr.src) as far as it is followed here
-CONSTANT, NORMALIZED, NONE = 0, 1, 5
-#: what an element does in a direction of slip: nothing, slide, hold whatever comes
-NOTHING, SLIDES, HOLDS = 0, 1, 2
 STUCK = 0
 
 
@@ -57,13 +54,13 @@ class Friction:
     def limits(self, inputs: Floats, slides: bool) -> tuple[float, float]:
         """What it bears against forward and against backward motion: at rest, or from where it begins to slide."""
         bears = self.cgeo * self.mu(0.0) * self.normal(inputs) * (1.0 if slides else self.peak)
-        each = {NOTHING: 0.0, SLIDES: bears, HOLDS: float("inf")}
+        each = {NOTHING: 0.0, CAPPED: bears, BLOCKED: float("inf")}
         return max(each[self.forward], 0.0 if slides else self.hold), each[self.backward]
 
     def sliding(self, slip: float, mode: int, inputs: Floats) -> float:
         """Force along the row while it slides in direction `mode`."""
         acts = self.forward if mode > 0 else self.backward
-        return -mode * self.cgeo * self.mu(slip) * self.normal(inputs) if acts == SLIDES else 0.0
+        return -mode * self.cgeo * self.mu(slip) * self.normal(inputs) if acts == CAPPED else 0.0
 
 
 def read_friction(model: Any, name: str) -> tuple[Friction, ...]:
@@ -72,7 +69,7 @@ def read_friction(model: Any, name: str) -> tuple[Friction, ...]:
     found = []
     for k, e in enumerate(arrays.fr):
         owner = model.friction_names[k]
-        if int(e["src"]) not in (CONSTANT, NORMALIZED, NONE):
+        if int(e["src"]) not in (CONSTANT, NORMALIZED, BILATERAL):
             raise CompileError(
                 f"driveline {name!r}: a tree of bodies does not follow what presses {owner!r} (fr.src in "
                 "docs/kernel_records.md); Clutch, Brake, OneWayClutch, FreeWheel and constant friction it does"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from torqueloop.core.describe.vocabulary import OUT_COMPLIANCE
+from torqueloop.core.describe.kernel_numbers import OUT_COMPLIANCE
 
 if TYPE_CHECKING:
     from torqueloop.core.simulate.offline import Simulation

@@ -21,7 +21,7 @@ from torqueloop.core.compile.compiler import CompiledModel, compile_driveline
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, RangeError, SimulationError
-from torqueloop.core.describe.vocabulary import OUT_CONTACT_LOSS, OUT_DISSIPATION, OUT_FRICTION_HEAT, RATIO_INPUT
+from torqueloop.core.describe.kernel_numbers import OUT_CONTACT_LOSS, OUT_DISSIPATION, OUT_FRICTION_HEAT, RATIO_INPUT
 from torqueloop.core.signals import Constant, Formula, Signal, SignalLike, as_signal, foreseeable
 from torqueloop.core.signals.pieces import parabola
 from torqueloop.core.simulate import remarks as checks

@@ -11,12 +11,7 @@ import numpy as np
 from torqueloop.core.compile.compiler import CompiledModel
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.errors import UnknownNameError, did_you_mean
-from torqueloop.core.describe.naming import cell
-from torqueloop.core.describe.parts import Compliance, ContactPart, FrictionPart, port_number
-from torqueloop.core.describe.vocabulary import (
-    JOINT_HEAT,
-    JOINT_OUTPUTS,
-    JOINT_WORK,
+from torqueloop.core.describe.kernel_numbers import (
     OUT_CONTACT_LOSS,
     OUT_CONVERTER_LOSS,
     OUT_DISSIPATION,
@@ -29,6 +24,9 @@ from torqueloop.core.describe.vocabulary import (
     OUT_POTENTIAL,
     OUT_TORQUE_WORK,
 )
+from torqueloop.core.describe.naming import cell
+from torqueloop.core.describe.parts import Compliance, ContactPart, FrictionPart, port_number
+from torqueloop.core.describe.vocabulary import JOINT_HEAT, JOINT_OUTPUTS, JOINT_WORK
 from torqueloop.core.simulate.remarks import FAULTS, Remark
 from torqueloop.core.simulate.run import Array, Run
 

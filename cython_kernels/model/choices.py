@@ -1,7 +1,7 @@
 """What whole numbers of records stand for: kinds of elements, of laws, of outputs.
 
-An enum each in C (records.pxi, made by core/compile/record_sources.py): the kernel compares with names. Core has
-the same names in core/describe/vocabulary.py, which imports no kernel; a test holds both together.
+An enum each in C (records.pxi): the kernel compares with names. Core, which imports no kernel, has the same names in
+core/describe/kernel_numbers.py. Both are made from here by core/compile/record_sources.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Choices:
-    """What a whole number stands for, from 0 on: an enum in C (records.pxi), the same names in core's vocabulary."""
+    """What a whole number stands for, from 0 on: an enum in C (records.pxi), constants in core (kernel_numbers.py)."""
 
     #: name -> what it means
     of: Mapping[str, str]

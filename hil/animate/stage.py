@@ -19,8 +19,8 @@ from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.core.describe.flange import ROTATIONAL
 from torqueloop.core.describe.joint_parts import JointPart
+from torqueloop.core.describe.kernel_numbers import BILATERAL, LOSS, STOP
 from torqueloop.core.describe.parts import GROUND, FrictionPart, Parts
-from torqueloop.core.describe.vocabulary import BILATERAL, LOSS, STOP
 
 #: kinds of couplings by the class of their component, where they are no friction elements
 _JOINT = re.compile("Joint|Cardan|Universal", re.IGNORECASE)

@@ -16,8 +16,7 @@ from torqueloop.core.describe.builder import Builder
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.flange import HEAT_PORT, SUPPORT, THERMAL, Flange
-from torqueloop.core.describe.params import param
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     DRIVEN_POSITION,
     HEAT_FROM_INPUT,
     HEAT_OF_FRICTION,
@@ -25,6 +24,7 @@ from torqueloop.core.describe.vocabulary import (
     OUT_REACTION,
     RATIO_INPUT,
 )
+from torqueloop.core.describe.params import param
 from torqueloop.cython_kernels.model.records import PORTS
 
 

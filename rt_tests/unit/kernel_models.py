@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 
 import torqueloop.configs
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     ACTUATED,
     BLOCKED,
     CAPACITY,

@@ -13,11 +13,11 @@ from torqueloop.core.analyse.catalogue import example, page, parts_of
 from torqueloop.core.components import FAMILIES, KINDS, Component, params_of
 from torqueloop.core.components.files import component_from_config
 from torqueloop.core.describe.errors import ConfigError, MissingValueError, RangeError, TableError, UnknownKeyError
+from torqueloop.core.describe.kernel_numbers import OUT_FRICTION
 from torqueloop.core.describe.params import REQUIRED
 from torqueloop.core.describe.parts import port_number
 from torqueloop.core.describe.tables import Columns, Table1D, Table2D
 from torqueloop.core.describe.units import keys_of, scaled
-from torqueloop.core.describe.vocabulary import OUT_FRICTION
 
 DOCS = Path(__file__).parents[2] / "docs" / "components.md"
 

@@ -22,8 +22,7 @@ from torqueloop.core.components import (
 )
 from torqueloop.core.describe.builder import Builder
 from torqueloop.core.describe.errors import UnknownNameError
-from torqueloop.core.describe.tables import Table1D
-from torqueloop.core.describe.vocabulary import (
+from torqueloop.core.describe.kernel_numbers import (
     OUT_CONTACT,
     OUT_CONTACT_LOSS,
     OUT_FRICTION,
@@ -33,6 +32,7 @@ from torqueloop.core.describe.vocabulary import (
     OUT_RATIO,
     RATIO_INPUT,
 )
+from torqueloop.core.describe.tables import Table1D
 from torqueloop.core.signals import Sine, Step
 from torqueloop.core.simulate.offline import Simulation
 from torqueloop.core.simulate.results import Result

@@ -30,13 +30,9 @@ from torqueloop.core.describe.errors import (
     TableError,
 )
 from torqueloop.core.describe.flange import Flange
+from torqueloop.core.describe.kernel_numbers import HEAT_FROM_INPUT, HEAT_OF_FRICTION, OUT_TEMPERATURE
 from torqueloop.core.describe.params import columns
 from torqueloop.core.describe.tables import Columns, Table1D
-from torqueloop.core.describe.vocabulary import (
-    HEAT_FROM_INPUT,
-    HEAT_OF_FRICTION,
-    OUT_TEMPERATURE,
-)
 
 # --- heat
 

@@ -33,16 +33,9 @@ from torqueloop.core.describe.errors import (
     OverconstrainedError,
     TableError,
 )
+from torqueloop.core.describe.kernel_numbers import BILATERAL, BLOCKED, HEAT_OF_PORT, LOSS, OUT_PORT, OUT_REACTION
 from torqueloop.core.describe.tables import Table1D, Table2D
-from torqueloop.core.describe.vocabulary import (
-    BILATERAL,
-    BLOCKED,
-    HEAT_OF_PORT,
-    LOSS,
-    OUT_PORT,
-    OUT_REACTION,
-    Form,
-)
+from torqueloop.core.describe.vocabulary import Form
 
 # --- forces inside gears
 

@@ -11,7 +11,7 @@ from kernel_models import CLUTCH, Array, Run, Sketch, observed_order, sampled
 from scipy.interpolate import RegularGridInterpolator
 
 from torqueloop.core.components import Inertia, LockUpTC
-from torqueloop.core.describe import vocabulary as v
+from torqueloop.core.describe import kernel_numbers as v
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.tables import Table1D
 from torqueloop.core.simulate.offline import Simulation

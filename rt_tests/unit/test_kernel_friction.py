@@ -11,7 +11,7 @@ from torqueloop.core.components import CarResistance, Mass
 from torqueloop.core.components.files import load
 from torqueloop.core.components.road import GRAVITY
 from torqueloop.core.describe.driveline import Driveline
-from torqueloop.core.describe.vocabulary import OUT_ANGLE, OUT_CAPACITY, OUT_FRICTION, OUT_FRICTION_HEAT, OUT_MODE
+from torqueloop.core.describe.kernel_numbers import OUT_ANGLE, OUT_CAPACITY, OUT_FRICTION, OUT_FRICTION_HEAT, OUT_MODE
 from torqueloop.core.signals import Step
 from torqueloop.core.simulate.offline import Simulation
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState

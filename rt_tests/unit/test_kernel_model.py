@@ -17,7 +17,7 @@ from kernel_models import CONFIGS, Sketch
 
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components.files import load
-from torqueloop.core.describe import vocabulary as v
+from torqueloop.core.describe import kernel_numbers as v
 from torqueloop.cython_kernels.kernel.kernel import COUNTER_NAMES, KernelModel, KernelState
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
 

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 from torqueloop.core.compile.compiler import compile_driveline
 from torqueloop.core.components.files import load
-from torqueloop.core.describe.vocabulary import OUT_FRICTION_HEAT, OUT_MODE, OUT_SPEED
+from torqueloop.core.describe.kernel_numbers import OUT_FRICTION_HEAT, OUT_MODE, OUT_SPEED
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, KernelState
 
 few = settings(derandomize=True, deadline=None, max_examples=25, database=None)

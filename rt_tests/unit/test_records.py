@@ -12,10 +12,8 @@ import pytest
 from kernel_models import Sketch
 
 from torqueloop.core.compile import record_sources
-from torqueloop.core.describe import vocabulary
 from torqueloop.cython_kernels.kernel.kernel import KernelModel, c_layout
 from torqueloop.cython_kernels.model import derive, model_arrays, model_sizes, records
-from torqueloop.cython_kernels.model.choices import CHOICES
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays, check_layout, completed, given
 from torqueloop.cython_kernels.model.records import KINDS, Field, Record
 
@@ -78,16 +76,6 @@ def test_elements_of_a_kind_without_a_record_are_refused() -> None:
         replace(arrays, elements={"lin": np.zeros(1)})
     with pytest.raises(AttributeError, match="compiled arrays have no 'xx'"):
         _ = arrays.xx
-
-
-def test_numbers_that_stand_for_something_are_those_of_the_vocabulary() -> None:
-    """The kernel's enums and core's words are written in two places, since neither room imports the other."""
-    of_the_kernel_alone = {"FIXED", "FORM", "ARGUMENT", "OF"}
-    named = {name: choices[name] for choices in CHOICES for name in choices.of}
-    words = {name: value for name, value in vars(vocabulary).items() if name.isupper() and isinstance(value, int)}
-    sizes = {name for name in words if name.startswith("JOINT_")}
-    assert {name for name in named if name.partition("_")[0] not in of_the_kernel_alone} == words.keys() - sizes
-    assert {name: named[name] for name in words.keys() - sizes} == {name: words[name] for name in words.keys() - sizes}
 
 
 def test_every_record_reaches_the_kernel() -> None:
