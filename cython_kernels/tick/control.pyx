@@ -139,8 +139,6 @@ cdef class Control:
     """The one transaction between a control thread and the tick."""
 
     def __cinit__(self):
-        self._current = self._staged = self._source = self.target = None
-        self._references = None
         self.c.state = CTL_FREE
         self.c.at_tick = -1
 

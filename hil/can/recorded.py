@@ -9,6 +9,7 @@ Error and remote frames are left out. Memory is that of some frames, whatever th
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: endings of the logs that are read
 SUFFIXES = (".blf", ".asc", ".log", ".mf4", ".trc", ".csv", ".db")
+#: data bytes of the longest frame
+LONGEST = 64
 #: the coarsest of them has microseconds: so much may lie between a frame and its time in a log [s]
 RESOLUTION_S = 2e-6
 
@@ -37,7 +40,12 @@ def log_messages(path: Path) -> Iterator[can.Message]:
         raise ConfigError(needed, file=str(path))
     try:
         with can.LogReader(path) as reader:
-            yield from reader
+            for message in reader:
+                # the readers take some values as they stand in the log, whatever they are
+                can_id, t_s, data = message.arbitration_id, message.timestamp, message.data or b""
+                if not (0 <= can_id < 1 << 29 and math.isfinite(t_s) and len(data) <= LONGEST):
+                    raise ValueError(f"identifier {can_id}, time {t_s} s, {len(data)} data bytes are no frame")
+                yield message
     except ConfigError:
         raise
     except Exception as error:  # readers of python-can raise many kinds

@@ -17,7 +17,6 @@ from torqueloop.core.components.files import load
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError, UnknownNameError, did_you_mean
-from torqueloop.core.describe.reading import read_toml
 from torqueloop.core.describe.toml_front import read_component
 from torqueloop.core.multibody import (
     Body,
@@ -116,15 +115,22 @@ def _model(path: Path, config: TreeConfig, name: str, table: DrivelineTable) -> 
             raise error.located(file=str(path), table=where, key="file") from None
         return compile_driveline(load(file))
     line = Driveline(name)
-    # numbers as they stand in the file, exact: ratios and tooth numbers are
-    exact = read_toml(path, Decimal)["driveline"][name]
-    for component, body in exact["components"].items():
+    for component, body in table.components.items():
         with _placed(path, f"{where}.components.{component}"):
-            line.add(component, read_component(body, path.parent, KINDS))
+            line.add(component, read_component(_exact(body), path.parent, KINDS))
     with _placed(path, where):
         for group in table.connections:
             line.connect(*group)
         return compile_driveline(line)
+
+
+def _exact(value: Any) -> Any:
+    """Numbers as they stand in the file: ratios and tooth numbers are exact."""
+    if isinstance(value, dict):
+        return {key: _exact(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_exact(item) for item in value]
+    return Decimal(repr(value)) if isinstance(value, float) else value
 
 
 def _units(config: TreeConfig, models: Mapping[str, CompiledModel]) -> dict[str, str]:

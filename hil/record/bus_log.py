@@ -7,7 +7,7 @@ and whether the rig's receive checks refused the frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.record.mf4 import start_of, write_frames
 from torqueloop.hil.record.recording import Damage, RecordingError, StreamData, read_stream
-from torqueloop.hil.record.run_data import _records
+from torqueloop.hil.record.run_data import _records, described_buses
 
 if TYPE_CHECKING:
     import can
@@ -35,7 +35,7 @@ def _frame_dtype(n_data: int) -> np.dtype[Any]:
 
 
 #: a record of at most 8 data bytes, and the longest one; `dlc` is the number of data bytes, `bus` the number of the bus
-#: in the order of the rig file (bus_names)
+#: in the order of the rig file (described_buses)
 FRAME_DTYPE = _frame_dtype(8)
 FD_FRAME_DTYPE = _frame_dtype(64)
 #: records of version 1: classic frames only, data at once behind the flags
@@ -67,11 +67,6 @@ def bus_header(channel: str, epoch_ns: int = 0, **more: Any) -> dict[str, Any]:
     return {"kind": "bus", "version": 2, "channel": channel, "epoch_ns": epoch_ns, **more}
 
 
-def bus_names(header: Mapping[str, Any]) -> list[str]:
-    """Names of the buses of a log, in the order of their numbers."""
-    return [str(bus["name"]) for bus in header.get("buses", ())]
-
-
 def pack_frame(
     t_ns: int, can_id: int, data: bytes, *, tx: bool, refused: bool = False, flags: int = 0, bus: int = 0
 ) -> bytes:
@@ -99,8 +94,12 @@ def read_bus(run_dir: Path | str) -> tuple[NDArray[Any], dict[str, Any], list[Da
         frames = np.zeros(len(old), FRAME_DTYPE)
         for name in old.dtype.names or ():
             frames[name] = old[name]
-        return frames, stream.header, stream.damage
-    return unpack_frames(stream), stream.header, stream.damage
+    else:
+        frames = unpack_frames(stream)
+    names, _ = described_buses(stream.header, f"{run_dir}/bus")
+    if len(frames) and (most := int(frames["bus"].max())) >= max(1, len(names)):
+        raise RecordingError(f"{run_dir}/bus: a frame is of bus {most}, and the head names {max(1, len(names))}")
+    return frames, stream.header, stream.damage
 
 
 def count_frames(payload: bytes) -> int:
@@ -156,9 +155,9 @@ def write_candump(run_dir: Path | str, target: Path | str | IO[str]) -> int:
     """Export the bus log of a run as text that can-utils and python-can read (.log). Returns the number of frames.
     A single bus is called as its channel, several by their names in the rig file."""
     frames, header, _ = read_bus(run_dir)
-    names = bus_names(header)
+    names, epoch_ns = described_buses(header, f"{run_dir}/bus")
     channels = names if len(names) > 1 else [str(header.get("channel", "can"))]
-    lines = candump_lines(frames, channels, int(header.get("epoch_ns", 0)))
+    lines = candump_lines(frames, channels, epoch_ns)
     if isinstance(target, (str, Path)):
         with open(target, "w", encoding="ascii", errors="replace") as file:
             file.writelines(line + "\n" for line in lines)
@@ -209,7 +208,7 @@ def write_bus_log(run_dir: Path | str, target: Path | str) -> int:
         # ASAM counts channels from 1; python-can's other writers add the 1 themselves
         write_frames(target, start, messages(frames, -start_ns, first_channel=1))
         return len(frames)
-    epoch_ns, names = int(header.get("epoch_ns", 0)), bus_names(header)
+    names, epoch_ns = described_buses(header, f"{run_dir}/bus")
     if target.suffix == ".csv" and len(names) > 1:
         for k, name in enumerate(names):
             _log(target.with_name(f"{target.stem}.{name}.csv"), messages(frames[frames["bus"] == k], epoch_ns))

@@ -15,7 +15,7 @@ from torqueloop.hil.common.lean_imports import with_asammdf
 from torqueloop.hil.record.mf4_stream import Mf4Stream
 from torqueloop.hil.record.pieces import Pieces, SignalPieces
 from torqueloop.hil.record.recording import RecordingError
-from torqueloop.hil.record.run_data import read_signals
+from torqueloop.hil.record.run_data import described_buses, read_signals
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.results.files import read_run_info
 
@@ -43,7 +43,7 @@ def start_of(run_dir: Path | str) -> tuple[datetime, int]:
     when the run was started."""
     epoch_ns = first_ns = 0
     with suppress(RecordingError):
-        epoch_ns = int(Pieces.of(Path(run_dir) / "bus").header.get("epoch_ns", 0))
+        _, epoch_ns = described_buses(Pieces.of(Path(run_dir) / "bus").header, f"{run_dir}/bus")
     with suppress(RecordingError):
         signals = SignalPieces.of(run_dir)
         first = next((records[0] for records in signals if len(records)), None)

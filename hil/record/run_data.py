@@ -145,6 +145,19 @@ def described(header: Mapping[str, Any], where: str) -> tuple[list[str], list[st
     return [signals_in(name) for name in names], units, float(tick_s), every
 
 
+def described_buses(header: Mapping[str, Any], where: str) -> tuple[list[str], int]:
+    """(names of the buses in the order of their numbers, time of the clock's 0 since 1970 [ns]) of the header of a bus
+    stream. RecordingError where it is not what a recorded bus has."""
+    buses, epoch_ns = header.get("buses", []), header.get("epoch_ns", 0)
+    whole = isinstance(buses, list) and all(isinstance(bus, dict) for bus in buses)
+    names: list[Any] = [bus.get("name") for bus in buses] if whole else [None]
+    # a name becomes part of the name of a file
+    known = all(isinstance(name, str) and len(name) <= 60 and not {"/", "\0"} & set(name) for name in names)
+    if not known or type(epoch_ns) is not int or not 0 <= epoch_ns < 1 << 62:
+        raise RecordingError(f"{where}: its head does not say what the buses are")
+    return names, epoch_ns
+
+
 def _records(stream: StreamData, dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
     """All whole records of a stream of fixed-size records, and the number of bytes that were none."""
     counts = [len(chunk) // dtype.itemsize for chunk in stream.chunks]

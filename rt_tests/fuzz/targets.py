@@ -1,4 +1,4 @@
-"""The fuzz targets: every reader of what strangers write."""
+"""The fuzz targets: every reader of what clients and users write."""
 
 from __future__ import annotations
 
@@ -12,22 +12,43 @@ from typing import Any
 
 import fuzz_bus
 import fuzz_codec
+import fuzz_logs
+import fuzz_pages
 import fuzz_runs
 import msgpack
 import mutate
+import numpy as np
+import schema_files
 from engine import DRAWING_S, Target
 
 import torqueloop
 from torqueloop.core.describe.errors import ConfigError, TorqueloopError
 from torqueloop.core.describe.tables import table_from_config
+from torqueloop.cython_kernels.tick.conditions import Watched
 from torqueloop.hil.cli.file_check import check_file
+from torqueloop.hil.common.conditions import parse_condition
 from torqueloop.hil.control.messages import Request, RequestError, decode_answer, decode_request, encode_request
 from torqueloop.hil.ecu.messages import decode_answer as ecu_answer
 from torqueloop.hil.ecu.messages import pack
 from torqueloop.hil.ecu.tcu_tables import read_columns
 from torqueloop.hil.link.messages import ByeMessage, SchemaError, StateMessage, StepMessage, decode, encode
-from torqueloop.hil.results.gates import evaluate, parse_gates
+from torqueloop.hil.results.gates import compute, evaluate, parse_gates
 
+#: with FD frames, J1939, checksums of several makers; with multiplexers, one in another, and numbers as floats
+MULTIPLEXED = Path(__file__).parent / "multiplexed.dbc"
+DATABASES = (
+    "can/tcu_4hp22.dbc",
+    "can/cruise_fd.dbc",
+    "can/j1939_transmission.dbc",
+    "can/tcu_zf_8hp70.dbc",
+    "can/vw_mqb.dbc",
+)
+#: with faults of all kinds, limits of monitors, outputs, a safe state
+RIGS = (Path(__file__).parents[1] / "hil" / "golden_faults.toml",)
+#: with checks of all kinds, steps, parameters, what differs on a rig; of a driveline alone
+SCENARIOS = tuple(f"scenarios/{n}.toml" for n in ("tip_in_out", "kick_down", "coast_down", "steering_gear"))
+#: kinds whose files have the schema of another kind
+SCHEMAS = {"gearbox": "driveline", "powertrain": "driveline", "drive": "driveline"}
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
 
 
@@ -38,18 +59,25 @@ def _tree() -> Path:
     return Path(shutil.copytree(CONFIGS, folder / "configs", ignore=shutil.ignore_patterns("__pycache__")))
 
 
-def _configuration(kind: str, *names: str, daily: int) -> Target:
-    """`torqueloop check` of files of one kind."""
+def _files(*names: str) -> Callable[[], list[bytes]]:
+    return lambda: [(CONFIGS / name).read_bytes() for name in names]
 
-    def read(data: bytes) -> None:
-        path = _tree() / names[0]
-        place = path.with_name("fuzzed" + path.suffix)
-        place.write_bytes(data)
-        checked = check_file(place)
-        # an error says where; its text is made of anything the file holds
-        assert checked.error is None or (str(checked.error) and "fuzzed" in str(checked) + str(checked.error))
 
-    return Target(kind, lambda: [(CONFIGS / n).read_bytes() for n in names], read, mutate.text, daily)
+def _check(data: bytes, beside: str) -> None:
+    """`torqueloop check` of a file that stands beside one of the configurations."""
+    path = _tree() / beside
+    place = path.with_name("fuzzed" + path.suffix)
+    place.write_bytes(data)
+    checked = check_file(place)
+    # an error says where; its text is made of anything the file holds
+    assert checked.error is None or (str(checked.error) and "fuzzed" in str(checked) + str(checked.error))
+
+
+def _configuration(kind: str, *names: str, daily: int, more: tuple[Path, ...] = ()) -> Target:
+    """Files of one kind."""
+
+    change = schema_files.mutator(SCHEMAS.get(kind, kind), Path(names[0]).name)
+    return Target(kind, _files(*names, *map(str, more)), lambda data: _check(data, names[0]), change, daily)
 
 
 def _csv(data: bytes) -> None:
@@ -120,12 +148,50 @@ def _ecu_message(data: bytes) -> None:
         pass
 
 
+METRICS = {"missed": 0, "clock": "real", "nothing": None, "p99_us": 1e308, "bad": float("nan")}
+#: signals of conditions, with their units; `lever` has words
+SIGNALS = {"car.v": "m/s", "engine.w": "rad/s", "lever": "1", "x": "1"}
+
+
 def _gate(data: bytes) -> None:
     try:
         gates = parse_gates(data.decode("utf-8", "replace"), "fuzz")
     except ConfigError:
         return
-    evaluate(gates, {"missed": 0, "clock": "real", "nothing": None, "p99_us": 1e308, "bad": float("nan")})
+    evaluate(gates, METRICS)
+
+
+def _formula(data: bytes) -> None:
+    try:
+        value = compute(data.decode("utf-8", "replace"))(METRICS)
+    except TorqueloopError:
+        return
+    assert isinstance(value, float)
+
+
+def _unit(name: str) -> str:
+    if name not in SIGNALS:
+        raise ConfigError("there is no such signal", value=name)
+    return SIGNALS[name]
+
+
+def _word(name: str, word: str) -> float:
+    if name != "lever" or word not in ("P", "R", "N", "D"):
+        raise ConfigError("there is no such word", value=word)
+    return float("PRND".index(word))
+
+
+def _condition(data: bytes) -> None:
+    text = data.decode("utf-8", "replace")
+    try:
+        condition = parse_condition(text).resolved(_unit, _word)
+        code = condition.code(list(SIGNALS).index)
+    except ConfigError:
+        return
+    # the tick and a report see the same
+    watched = Watched(len(SIGNALS), code)
+    for value in (0.0, 3.0, -1e300):
+        assert watched.holds(np.full(len(SIGNALS), value)) == condition.met(dict.fromkeys(SIGNALS, value))
 
 
 VEHICLE_SEEDS = [
@@ -151,6 +217,26 @@ GATE_SEEDS = [
     b"missed == 0, p99_us < 200",
     b"abs(missed - 1) / 2 >= max(1, 2) and not clock == 'real'",
     b"-nothing < bad",
+    b"p99_us < 0.2 ms or missed <= 3 and min(p99_us, 5 us) > 1e-3 ms,",
+    b"clock != real, unknown == 1, p99_us < 2 km/h, 1 < missed < 3 != 4",
+    b"missed / 0 > 1, p99_us * p99_us > 1, clock < 3, not (missed == 0 or missed > 5)",
+]
+FORMULA_SEEDS = [
+    b"18.0 + missed / 2",
+    b"-abs(p99_us) * 2 - min(missed, 3, 4 ms)",
+    b"max(1 us, 2 ms) / 3 s + 5 %",
+    b"nothing + 1",
+    b"p99_us * p99_us * p99_us",
+    b"unknown + missd",
+]
+CONDITION_SEEDS = [
+    b"car.v > 60 km/h and engine.w < 3000 rpm",
+    b"lever == R or lever != 'D' and abs(car.v) < 1 km/h",
+    b"not (x == 2 or -x >= max(3, x / 2, 1))",
+    b"min(car.v, 3) + 2 m/s <= 5 - car.v * x, ",
+    b"1 < x < 3",
+    b"lever > R",
+    b"car.v == engine.w",
 ]
 
 
@@ -163,20 +249,31 @@ TARGETS = {
     for t in (
         _configuration("gearbox", "gearboxes/zf_4hp22.toml", "gearboxes/lepelletier_6hp26.toml", daily=40),
         _configuration("powertrain", "powertrains/drive_4hp22.toml", "powertrains/car_4hp22.toml", daily=40),
-        _configuration("scenario", "scenarios/wot_4hp22.toml", "scenarios/steering_gear.toml", daily=40),
+        _configuration("scenario", "scenarios/wot_4hp22.toml", *SCENARIOS, daily=40),
         _configuration("vehicle", "vehicles/bmw_528i_e28.toml", daily=300),
         _configuration("tcu", "tcu/soft_4hp22.toml", daily=60),
-        _configuration("rig", "rigs/desk_4hp22.toml", daily=20),
-        _configuration("dbc", "can/tcu_4hp22.dbc", daily=40),
+        _configuration("rig", "rigs/desk_4hp22.toml", "rigs/two_buses_4hp22.toml", more=RIGS, daily=20),
+        Target("dbc", _files(*DATABASES, str(MULTIPLEXED)), lambda data: _check(data, DATABASES[0]), mutate.text, 40),
+        _configuration("hydraulics", "hydraulics/zf_4hp22_direct.toml", "hydraulics/mb_7226_valves.toml", daily=100),
+        _configuration("interface", "interfaces/egs52_mb.toml", "interfaces/tcu_j1939.toml", daily=60),
+        _configuration("sketch", "sketches/zf_8hp70.toml", "sketches/mb_7226.toml", daily=60),
+        _configuration("study", "studies/shift_3_4.toml", "studies/robust_3_4.toml", daily=20),
+        _configuration("tree", "trees/body_mounted_actuator.toml", "trees/tilting_platform.toml", daily=30),
+        _configuration("drive", "drives/drive_528i.toml", daily=30),
+        Target("bus_log", fuzz_logs.logs, fuzz_logs.read_log, fuzz_logs.changed, 200),
         Target("csv", lambda: [(CONFIGS / "engines/bmw_m30b28.csv").read_bytes()], _csv, mutate.text, 300),
         Target("vehicle_messages", _seeds(VEHICLE_SEEDS), _vehicle_message, messages, 5000),
         Target("control_messages", _seeds(CONTROL_SEEDS), _control_message, messages, 5000),
         Target("ecu_messages", _seeds(ECU_SEEDS), _ecu_message, messages, 5000),
         Target("gates", _seeds(GATE_SEEDS), _gate, mutate.binary, 3000),
+        Target("formulas", _seeds(FORMULA_SEEDS), _formula, mutate.binary, 1000),
+        Target("conditions", _seeds(CONDITION_SEEDS), _condition, mutate.binary, 1000),
+        Target("page", fuzz_pages.requests, fuzz_pages.read_request, fuzz_pages.changed, 2000),
         Target("frames", fuzz_codec.seeds, fuzz_codec.read, fuzz_codec.mutated, 1500),
         Target("tick", fuzz_bus.frames, fuzz_bus.read_frames, fuzz_bus.disturbed, 400),
         Target("packets", fuzz_bus.packets, fuzz_bus.read_packet, messages, 5000),
         Target("recording", fuzz_runs.recordings, fuzz_runs.read_recording, fuzz_runs.damaged, 30, DRAWING_S),
+        Target("streams", fuzz_runs.streams, fuzz_runs.read_streams, fuzz_runs.damaged, 400),
         Target("checkpoint", fuzz_runs.checkpoints, fuzz_runs.read_checkpoint, fuzz_runs.forged, 40),
     )
 }

@@ -4,11 +4,13 @@ others each time: rt_tests/fuzz/fuzz TARGET --minutes N."""
 from __future__ import annotations
 
 import random
+import runpy
 from pathlib import Path
 
 import mutate
 import pytest
 from engine import Target, corpus, one, run
+from reached import PARSERS, ROOT
 from targets import TARGETS
 
 
@@ -19,6 +21,13 @@ def test_nothing_but_named_errors_comes_of_what_strangers_write(name: str) -> No
     found = run(target, target.daily, None, seed=1)
     assert found.inputs >= target.daily
     assert not found.findings, "\n".join(f"{wrong}: {data[:200]!r}" for data, wrong in found.findings)
+
+
+def test_every_target_is_attacked_and_names_its_parsers() -> None:
+    attacks = runpy.run_path(str(Path(__file__).parent / "attacks"), run_name="attacks")["FUZZED"]
+    assert sorted(name for names, *_ in attacks.values() for name in names) == sorted(TARGETS)
+    assert set(PARSERS) == set(TARGETS)
+    assert all((ROOT / file).is_file() for files in PARSERS.values() for file in files)
 
 
 def test_a_traceback_and_a_hang_are_found() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -185,6 +187,21 @@ def test_a_log_that_is_none_is_refused(tmp_path: Path) -> None:
         RecordedBus(tmp_path / "bus.blf").check()
     with pytest.raises(ConfigError, match="no bus log ends like this"):
         RecordedBus(DBC).check()
+
+
+def test_a_log_with_something_that_is_no_frame_is_refused(tmp_path: Path) -> None:
+    """A database of SQLite may have anything in its columns (found by rt_tests/fuzz/fuzz bus_log)."""
+    path = tmp_path / "bus.db"
+    with can.Logger(path) as log:
+        log.on_message_received(can.Message(arbitration_id=5, data=b"\1", timestamp=3.0))
+    assert [frame.data for _, frame in RecordedBus(path)] == [b"\1"]
+    for column, value in (("arbitration_id", None), ("arbitration_id", 1 << 40), ("ts", float("inf"))):
+        damaged = tmp_path / f"{column}.db"
+        damaged.write_bytes(path.read_bytes())
+        with closing(sqlite3.connect(damaged)) as data, data:
+            data.execute(f"UPDATE messages SET {column} = ?", (value,))
+        with pytest.raises(ConfigError, match="bus log cannot be read"):
+            list(RecordedBus(damaged))
 
 
 def test_counters_and_checksums_are_made_anew() -> None:

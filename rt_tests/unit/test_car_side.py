@@ -103,6 +103,16 @@ def test_a_slow_request_takes_the_charge_back_and_no_less_than_the_least_torque(
     assert got["air"] == pytest.approx((10.0 - closed(300.0)) / (full(300.0) - closed(300.0)), rel=1e-9)
 
 
+def test_requests_are_scaled_before_they_are_used() -> None:
+    """150 Nm as 2 x 60 + 30; the torque at once as 0.5 x 500 - 100."""
+    sig = table(1.0, 300.0, 500.0, 1.0)
+    sig[SLOW] = 60.0
+    got = run(engine(limit=(LIMIT, 0.5, -100.0), slow=(SLOW, 2.0, 30.0)), sig, 5000)
+    assert got["air"] == pytest.approx((150.0 - closed(300.0)) / (full(300.0) - closed(300.0)), rel=1e-9)
+    got = run(engine(limit=(LIMIT, 0.5, -100.0)), table(1.0, 300.0, 500.0, 1.0), 5000)
+    assert got["pedal"] == pytest.approx((150.0 - closed(300.0)) / (full(300.0) - closed(300.0)), rel=1e-9)
+
+
 def test_a_request_of_one_value_only() -> None:
     made = engine(active_value=3.0)
     sig = table(1.0, 300.0, 100.0, 1.0)

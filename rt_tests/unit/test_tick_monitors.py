@@ -180,6 +180,13 @@ def test_a_drive_whose_first_gear_is_never_engaged_has_no_gear_in_time() -> None
     assert "shift_time" not in failed(read(**slips, pedal=0.0))
 
 
+def test_ways_back_before_and_behind_a_move_of_the_driver_are_not_counted_together() -> None:
+    """Hunting is twice within 4 s while lever and pedals rest (hil/monitors/catalogue.py)."""
+    gears = geared((0.0, "1"), (5.0, "2"), (5.6, "1"), (8.2, "2"), (8.8, "1"))
+    assert failed(read(**gears)) == {"hunting"}
+    assert failed(read(**gears, pedal=course((0.0, 0.3), (5.8, 0.4)))) == set()
+
+
 def test_gears_that_change_at_standstill_hunt_as_well_but_one_way_back_is_none() -> None:
     stands = {"w_out": 0.0, "sent": 0.0, "v": 0.0, "w_in": 0.0, "pedal": 0.0, "brake": 0.3}
     assert failed(read(**ERRORS["hunting"] | stands)) == {"hunting"}

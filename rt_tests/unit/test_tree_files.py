@@ -43,6 +43,16 @@ def on_the_wheel(line: Driveline, **inputs: Signal) -> Coupled:
 
 
 @with_pinocchio
+def test_a_tree_with_components_of_its_own_may_be_extended(tmp_path: Path) -> None:
+    """Found by rt_tests/fuzz/fuzz tree: the components were looked for in the file that extends the other one."""
+    path = tmp_path / "mine.toml"
+    path.write_text(f'kind = "tree"\nextends = "{TREES / "body_mounted_actuator.toml"}"\ntree.name = "mine"\n')
+    mine, given = load_tree(path), load_tree(TREES / "body_mounted_actuator.toml")
+    assert mine.config.tree.name == "mine" and mine.system.row_names == given.system.row_names
+    assert np.array_equal(mine.q, given.q) and np.array_equal(mine.v, given.v)
+
+
+@with_pinocchio
 def test_a_clutch_slides_until_its_slip_ends_inside_a_step() -> None:
     """Two rotors on a wheel that is free, 3 Nm at the clutch, 1 Nm at the motor; steps of 10 ms. Closed form."""
     line = Driveline()

@@ -58,6 +58,6 @@ def _read(path: Path) -> dict[int, dict[str, Any]]:
             if not isinstance(entry["parameters"], dict | None):
                 raise TypeError
             entries[int(entry["reference"])] = entry
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise JournalError(f"{path}: line {line[:60]!r} is no entry of a journal") from None
     return entries
