@@ -262,8 +262,8 @@ cdef class RigMemory(Blocks):
         """eventfd that is rung when frames were queued (0 or less: none)."""
         self.bus_of(bus).bell_fd = max(0, fd)
 
-    def add_pins(self, LatestSlot slot not None, first: int) -> int:
-        """Numbers that a control unit sends directly go to the signals from `first` on. Its number, counted from 0."""
+    def add_pins(self, LatestSlot slot not None, first: int) -> None:
+        """Numbers that a control unit sends directly go to the signals from `first` on."""
         if slot.s.n > MAX_PINS:
             raise ValueError(f"{slot.s.n} pins: allowed {MAX_PINS}")
         cdef pins_t* old = self.r.pins
@@ -276,7 +276,6 @@ cdef class RigMemory(Blocks):
         self.r.n_pins += 1
         self.make_room()
         self._keep.append(slot)
-        return self.r.n_pins - 1
 
     def add_sensed(self, LatestSlot slot not None, sources: list) -> None:
         """Signals that a control unit reads directly: written into its slot at the end of each tick."""
