@@ -1,8 +1,8 @@
-"""Which test runs which line of hil/: a plugin of pytest that records it, and the answer for a mutated line.
+"""Which test runs which line of core/ and hil/, as build/touched keeps it, and which tests may see an error of a line.
 
-Each test file runs once in a process of its own, with coverage's contexts: one for each test, and the empty one for
-what runs while modules are imported. What a fixture or a cache shares is booked to the first test that asks for it, so
-all tests of a file that runs a line are candidates; those that run it themselves come first.
+A warm process (warm.py) measures each test file once with coverage's contexts: one for each test. What a fixture or a
+cache shares is recorded for the first test that asks for it, so the other tests of such a file are candidates as well;
+they come last.
 """
 
 from __future__ import annotations
@@ -10,153 +10,121 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import os
 import re
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from warm import run_tests
+from warm import run_job, stop
 
-#: a test file that takes more processor time is left out [s]
+#: a test file is measured for so long; its tests after that are left out [s]
 FILE_LIMIT_S = 120.0
-#: golden runs: second definitions of what is read; their tests look at runs that are made once
-GOLDEN = "hil/test_golden_"
+#: what runs while modules are imported and tests are collected
+COLLECTION = "collection"
+#: golden runs compare what people read with a second implementation; they are made once for all tests of a file
+GOLDEN = "test_golden_"
 #: results of one test that other tests of its file look at
-SHARES = re.compile(r"""scope=["'](?:module|class|package|session)|^@(?:functools\.)?(?:lru_)?cache""", re.M)
+SHARES = re.compile(r"""scope=["'](?:module|class|package|session)|^@(?:functools\.)?(?:lru_)?cache|golden""", re.M)
 
 
-# --- the plugin -------------------------------------------------------------------------------------------------------
-
-
-def pytest_addoption(parser: Any) -> None:
-    parser.addoption("--touched", default="", help="file that takes which test runs which line")
-
-
-class Recorder:
-    """Records lines of hil/ by test, and how each test went."""
-
-    def __init__(self, path: Path) -> None:
-        import coverage
-
-        self.path, self.root = path, Path.cwd().parent
-        self.tests: dict[str, list[Any]] = {}
-        self.measured = coverage.Coverage(data_file=None, config_file=False, include=[f"{self.root}/hil/*"])
-        self.measured.start()
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.measured.switch_context(nodeid)
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        entry = self.tests.setdefault(report.nodeid, [0.0, "passed"])
-        entry[0] += report.duration
-        if report.outcome != "passed":
-            entry[1] = report.outcome
-
-    def pytest_sessionfinish(self) -> None:
-        self.measured.stop()
-        data, lines = self.measured.get_data(), {}
-        for file in data.measured_files():
-            lines[str(Path(file).relative_to(self.root))] = data.contexts_by_lineno(file)
-        self.path.write_text(json.dumps({"tests": self.tests, "lines": lines}))
-
-
-def pytest_configure(config: Any) -> None:
-    if path := config.getoption("--touched"):
-        config.pluginmanager.register(Recorder(Path(path)))
-
-
-# --- running ----------------------------------------------------------------------------------------------------------
-
-
+@cache
 def digest(path: Path) -> str:
     """Of a file that may be gone."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
 
 
-class Sound:
-    """Tests that are known to pass, and to fail, without an error."""
+class Touched:
+    """What all test files run, measured again where a test file or one of the modules asked for has changed."""
 
-    def __init__(self) -> None:
-        self.passes: set[str] = set()
-        self.fails: set[str] = set()
+    def __init__(self, copy: Path, store: Path, modules: Iterable[str], at_once: int) -> None:
+        self.root, asked = copy, set(modules)
+        #: test -> (duration [s], outcome)
+        self.tests: dict[str, tuple[float, str]] = {}
+        #: module -> test, or test file of which it is the collection -> lines as bits of an integer
+        self.lines: dict[str, dict[str, int]] = {}
+        self._texts: dict[str, str] = {}
+        store.mkdir(parents=True, exist_ok=True)
+        folders = ("unit", "property", "reference", "hil")
+        files = [
+            str(p.relative_to(copy / "rt_tests"))
+            for f in folders
+            for p in sorted((copy / "rt_tests" / f).glob("test_*.py"))
+        ]
+        places = {name: store / f"{name.replace('/', '+')}.json" for name in (COLLECTION, *files)}
+        new = {name: str(place) for name, place in places.items() if self._known(place, asked) is None}
+        if new:
+            print(f"measures {len(new)} test files", flush=True)
+            run_job(copy, "measuring", {"measure": new, "at_once": at_once}, limit_s=FILE_LIMIT_S * len(new))
+        for name, place in places.items():
+            if (known := self._known(place, asked)) is None:
+                print(f"cannot be measured, left out: {name}", flush=True)
+                continue
+            self.tests |= {test: tuple(how) for test, how in known["tests"].items()}
+            for module in asked & set(known["lines"]):
+                bits = {test: int(mask, 16) for test, mask in known["lines"][module].items()}
+                self.lines.setdefault(module, {}).update(bits)
+        stop(copy, "measuring")
 
-    def has(self, copy: Path, test: str, kind: str) -> bool:
-        """A test passes in a copy as it is."""
-        if test not in self.passes | self.fails:
-            status, *_ = run_tests(copy, [test], limit_s=FILE_LIMIT_S, kind=kind)
-            (self.fails if status == 1 else self.passes).add(test)
-        return test in self.passes
+    def _known(self, place: Path, asked: set[str]) -> dict[str, Any] | None:
+        """What is known of a test file, if it and the modules asked for are as they were: that other modules have
+        changed moves no line of these."""
+        if not place.exists():
+            return None
+        known: dict[str, Any] = json.loads(place.read_text())
+        same = all(digest(self.root / p) == d for p, d in known["digests"].items() if p in asked or p[:8] == "rt_tests")
+        return known if same else None
 
+    def candidates(self, module: str, code: str, line: int) -> tuple[list[str], list[str]]:
+        """Tests that may see an error of a line, in the order they are asked: (those for which the process that has
+        collected all tests will do, those that have to be imported and collected with the error). They run the line,
+        or share results with tests that do. Of a line that is part of the import: tests that run any function of its
+        module."""
+        lines, inside = statement(code, line)
+        known = self.lines.get(module, {})
+        touching = {test for test, mask in known.items() if mask & sum(1 << k for k in lines)}
+        importing = not inside or "" in touching
+        if importing:
+            touching = set(known)
+        files = {test.partition("::")[0] for test in touching}
+        sharing = {file for file in files if file and (file in touching or self._shares(file))}
+        passed = [(took, test) for test, (took, outcome) in self.tests.items() if outcome == "passed"]
+        own = [(took, test) for took, test in passed if test in touching]
+        rest = [(took, test) for took, test in passed if test not in touching and test.partition("::")[0] in sharing]
+        found = [*self.ranked(own, module), *self.ranked(rest, module)]
+        late = {test for test in found if importing or test.partition("::")[0] in touching}
+        return [test for test in found if test not in late], [test for test in found if test in late]
 
-@dataclass(frozen=True)
-class TestFile:
-    """What a test file runs."""
+    def _text(self, file: str) -> str:
+        if file not in self._texts:
+            self._texts[file] = (self.root / file).read_text(encoding="utf-8")
+        return self._texts[file]
 
-    name: str
-    #: test -> (duration [s], outcome)
-    tests: dict[str, tuple[float, str]]
-    #: module -> line -> tests; "" for what runs during the import
-    lines: dict[str, dict[str, list[str]]]
+    def _shares(self, file: str) -> bool:
+        """Tests of a file look at results of each other."""
+        return SHARES.search(self._text(file)) is not None
 
+    def _rank(self, file: str, module: str) -> int:
+        """Files that import a module come first, then golden runs, which compare what people read."""
+        folder, _, name = module.removesuffix(".py").replace("/", ".").rpartition(".")
+        own = rf"torqueloop\.{folder}(\.{name}\b| import [^\n]*\b{name}\b)"
+        return 0 if re.search(own, self._text(file)) else 1 if GOLDEN in file else 2
 
-#: one file is measured at a time, for all copies
-MEASURING = threading.Lock()
-
-
-def measured(copy: Path, store: Path, name: str, module: str, known: bool = False) -> TestFile | None:
-    """What a test file runs; it is not run again while it and a module are as they were. None: too slow, or not known
-    where only what is known is asked for."""
-    target = _place(store, name)
-    with MEASURING:
-        if (found := _known(copy, target, name, module)) is None and not known:
-            store.mkdir(parents=True, exist_ok=True)
-            fresh = target.with_suffix(f".{os.getpid()}")
-            status, said, _ = run_tests(copy, [name], "-p", "touched", f"--touched={fresh}", limit_s=FILE_LIMIT_S)
-            if status not in (None, 0, 1, 5):
-                raise SystemExit(f"{name} cannot be run without an error: {said[-2000:]}")
-            data = json.loads(fresh.read_text()) if status is not None else {"tests": {}, "lines": {}}
-            data["digests"] = {m: digest(copy / m) for m in (f"rt_tests/{name}", *data["lines"])}
-            fresh.write_text(json.dumps(data))
-            fresh.replace(target)
-            print(f"    measured {name}: {'too slow' if status is None else status}", flush=True)
-            found = _known(copy, target, name, module)
-    return found if found and found.tests else None
-
-
-def stored(copy: Path, store: Path, module: str) -> list[str]:
-    """Test files of which it is known what they run of a module."""
-    names = sorted(path.stem.replace("+", "/") for path in store.glob("*.json"))
-    return [name for name in names if _known(copy, _place(store, name), name, module) is not None]
-
-
-def _place(store: Path, name: str) -> Path:
-    return store / f"{name.replace('/', '+')}.json"
-
-
-def _known(root: Path, file: Path, name: str, module: str) -> TestFile | None:
-    """What is known of a test file, if it and a module are as they were: that other modules have changed moves no line
-    of this one."""
-    if not file.exists():
-        return None
-    digests, found = _read(file, file.stat().st_mtime_ns)
-    if any(digest(root / p) != digests[p] for p in (f"rt_tests/{name}", module) if p in digests):
-        return None
-    return found
-
-
-@cache
-def _read(file: Path, at_ns: int) -> tuple[dict[str, str], TestFile]:
-    """What was stored of a test file at a time, with the digests of it and of the modules."""
-    data = json.loads(file.read_text())
-    tests = {n: (s, o) for n, (s, o) in data["tests"].items()}
-    return data["digests"], TestFile(file.stem.replace("+", "/"), tests, data["lines"])
-
-
-# --- choosing ---------------------------------------------------------------------------------------------------------
+    def ranked(self, tests: list[tuple[float, str]], module: str) -> list[str]:
+        """Tests by the rank of their file, the quickest first; those that share results stay together, and further
+        variants of a parametrised test come after all other tests."""
+        groups: dict[str, list[tuple[float, str]]] = {}
+        for took, test in tests:
+            file = test.partition("::")[0]
+            groups.setdefault(file if self._shares(file) else test, []).append((took, test))
+        seen: dict[str, int] = {}
+        keyed = []
+        for took, group in sorted((sum(took for took, _ in group), group) for group in groups.values()):
+            function = group[0][1].partition("[")[0]
+            seen[function] = seen.get(function, 0) + 1
+            rank = self._rank(function.partition("::")[0], module)
+            keyed.append((seen[function] > 2, rank, took, [test for _, test in group]))
+        return [test for *_, group in sorted(keyed) for test in group]
 
 
 def statement(code: str, line: int) -> tuple[range, bool]:
@@ -170,46 +138,3 @@ def statement(code: str, line: int) -> tuple[range, bool]:
             if node.lineno <= line <= last:
                 best = range(node.lineno, last + 1)
     return best, inside
-
-
-def candidates(
-    root: Path, files: list[TestFile], module: str, code: str, line: int
-) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
-    """(tests that run a line, the other tests of files that share results between their tests), each with its time
-    [s], the quickest first. Of a line that is part of the import: tests that run any function of its module. Where the
-    import or the collection of a file runs a function, all tests of the file may look at what came of it."""
-    lines, inside = statement(code, line)
-    own: list[tuple[float, str]] = []
-    rest: list[tuple[float, str]] = []
-    for file in files:
-        known = file.lines.get(module, {})
-        wanted = [known.get(str(k), []) for k in lines] if inside else list(known.values())
-        touching = {test for tests in wanted for test in tests if test}
-        if not touching:
-            continue
-        collected = inside and any("" in tests for tests in wanted)
-        shares = collected or file.name.startswith(GOLDEN) or SHARES.search((root / "rt_tests" / file.name).read_text())
-        for test, (duration, outcome) in file.tests.items():
-            if outcome == "passed" and (test in touching or shares):
-                (own if test in touching else rest).append((duration, test))
-    return sorted(own), sorted(rest)
-
-
-def importing(files: list[TestFile], module: str, code: str, line: int) -> bool:
-    """A line runs while its module is imported or tests are collected."""
-    lines, inside = statement(code, line)
-    return not inside or any("" in file.lines.get(module, {}).get(str(k), []) for file in files for k in lines)
-
-
-def parcels(tests: list[tuple[float, str]], parcel_s: float) -> Iterator[list[str]]:
-    """Tests in parcels of some seconds, so that slow ones run only when the quick ones have seen nothing."""
-    now: list[str] = []
-    total = 0.0
-    for took, test in tests:
-        if now and total + took > parcel_s:
-            yield now
-            now, total, parcel_s = [], 0.0, parcel_s * 2
-        now.append(test)
-        total += took
-    if now:
-        yield now
