@@ -85,6 +85,14 @@ def test_teeth_pass_alike_on_both_sides_of_every_planet(drawn: Path) -> None:
             assert np.abs(pitches - np.round(pitches)).max() < 1e-3, found["name"]
 
 
+def test_sets_stand_beside_each_other_on_the_page(drawn: Path) -> None:
+    """Rows of wheels are equally wide, and none reaches into the set behind it."""
+    sets = sorted(inside(drawn)["sets"], key=lambda found: found["x"])
+    assert len(sets) > 2 and {found["width"] for found in sets} == {sets[0]["width"]} and sets[0]["width"] > 0
+    for one, behind_it in zip(sets, sets[1:], strict=False):
+        assert one["x"] + one["rows"] * one["width"] <= behind_it["x"]
+
+
 def test_between_samples_the_page_stays_on_the_recorded_angles(run: RecordedRun, drawn: Path) -> None:
     """The cubic through angles and speeds, as data.js has it, against all ticks of the recording."""
     made = inside(drawn)

@@ -6,6 +6,7 @@ import csv
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,3 +115,18 @@ def test_gearbox_plot_is_written(tmp_path: Path) -> None:
         file = plot_gearbox(gearbox_report(name), tmp_path / f"{name}.svg")
         drawn = file.read_text(encoding="utf-8")
         assert drawn.count("<path") > 100
+
+
+def test_what_is_drawn_of_a_gearbox_lies_inside_its_axes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figure = pytest.importorskip("matplotlib.figure", reason="plots need matplotlib (extra `report`)")
+    from torqueloop.core.analyse.gearbox_plot import plot_gearbox
+
+    kept: list[Any] = []
+    monkeypatch.setattr(figure.Figure, "savefig", lambda self, *_, **__: kept.append(self))
+    plot_gearbox(gearbox_report("zf_4hp22"), tmp_path / "gearbox.svg")
+    for axis in kept[0].axes:
+        (left, right), (bottom, top) = axis.get_xlim(), axis.get_ylim()
+        assert left < right
+        for line in axis.lines:
+            assert left <= min(line.get_xdata()) and max(line.get_xdata()) <= right, axis.get_title()
+            assert bottom <= min(line.get_ydata()) and max(line.get_ydata()) <= top, axis.get_title()

@@ -151,6 +151,11 @@ def test_the_figure_has_both_runs_and_b_less_a_where_both_are() -> None:
     assert np.isnan(off[~both]).all() and (~both).sum() == 4 and np.array_equal(t, ta)
     np.testing.assert_allclose(off[both], np.interp(ta[both], tb, b) - a[both], atol=1e-12)
     assert above.unit == below.unit == "bar" and above.title == "p"
+    # the other way round: B begins at 0.001 s and ends at 0.8 s, at the 160th of the ticks of A
+    compared = Compared(Differences(made.b, made.a, 1e-3, made.signals, [], []))
+    (name,) = compared.draw(["p"])
+    _, off = compared.figures.values(compared.figures.figures[name].panels[1].lines[0])
+    assert np.isfinite(off).sum() == 160 and np.isnan(off[160:]).all()
 
 
 @pytest.mark.parametrize(("tick_s", "n", "end"), [

@@ -199,7 +199,7 @@ def test_speed_dependent_torques_as_curves() -> None:
 
     tau = LinearSpeedDependentTorque(tau_nominal=-6.0, w_nominal=3.0)
     assert law(tau, -9.0, -1.0, 0.0, 2.0, 30.0) == pytest.approx([-18.0, -2.0, 0.0, -4.0, -60.0])
-    w = [-20.0, -0.2, -0.05, 0.0, 0.05, 0.0999, 0.11, 7.3]
+    w = [-20.0, -0.2, -0.05, 0.0, 0.05, 0.0999, 0.11, 7.3, 4999.0]
     even = InverseSpeedDependentTorque(tau_nominal=2.0, w_nominal=5.0, w0=0.1)
     assert law(even, *w) == pytest.approx([10.0 / max(abs(v), 0.1) for v in w], rel=2e-6)
     odd = InverseSpeedDependentTorque(tau_nominal=2.0, w_nominal=5.0, w0=0.1, TorqueDirection=False)

@@ -13,7 +13,7 @@ from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import ConfigError, RangeError, TableError, UnknownKeyError
 from torqueloop.core.describe.params import params_of
-from torqueloop.core.describe.tables import Table1D
+from torqueloop.core.describe.tables import Columns, Table1D
 from torqueloop.core.signals import Ramp, Step
 from torqueloop.core.simulate.offline import Simulation
 
@@ -65,6 +65,13 @@ def test_a_start_value_that_is_not_finite_names_component_and_quantity(value: fl
     assert "None" not in str(caught.value)
     with pytest.raises(RangeError, match=r"start value J1\.w = 'fast' is not a number in \[initial\]"):
         d.set_start("J1.w", "fast")  # type: ignore[arg-type]
+
+
+def test_rows_of_a_table_are_counted_from_one() -> None:
+    with pytest.raises(TableError, match=r"row 2: 'x' is not a number"):
+        Columns.of_rows([[1.0], ["x"], [3.0]], 1)
+    with pytest.raises(TableError, match=r"row 2 does not have 2 values: \[2\]"):
+        VariableGear(ratios=[[1, 3.0], [2], [3, 1.0]])
 
 
 def test_ratio_curves_through_zero_are_refused_with_name_and_place() -> None:

@@ -265,6 +265,7 @@ def test_a_result_becomes_a_data_frame_and_a_picture(tmp_path: Path) -> None:
     figure = result.plot(["engine.w", "car.v", "turbine.w"], from_s=0.1)
     assert [len(ax.lines) for ax in figure.axes] == [2, 1], "one picture for each unit"
     assert figure.axes[0].lines[0].get_xdata()[0] == pytest.approx(0.1)
+    assert [ax.get_xlabel() for ax in figure.axes] == ["", "time [s]"], "below the lowest"
     figure.savefig(tmp_path / "drive.png")
     assert (tmp_path / "drive.png").stat().st_size > 1000
     with pytest.raises(UnknownNameError, match="no output 'car.w'"):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import cmath
 import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from torqueloop.core.analyse.gear_section import Coupling, section
+from torqueloop.core.analyse.gear_section import DX, Coupling, _Column, section
 from torqueloop.core.analyse.gear_wheels import WheelSet, mesh_error, wheel_sets
-from torqueloop.core.components import Inertia, Planetary, Ravigneaux
+from torqueloop.core.analyse.section_grid import Grid, Net, lines
+from torqueloop.core.components import IdealPlanetary, Inertia, Planetary, Ravigneaux
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
 
@@ -66,6 +68,34 @@ def test_a_planet_that_turns_with_a_wrong_ratio_is_seen() -> None:
     assert max(worst(planted, random.Random(k)) for k in range(5)) > 0.05
 
 
+def test_wheels_that_mesh_touch_and_planets_beside_each_other_do_not() -> None:
+    """The distance of the axes is the sum of the radii, in a ring their difference, to what rounded teeth leave."""
+    for made in every_set():
+        for mesh in made.meshes:
+            a, b = made.wheel(mesh.first), made.wheel(mesh.second)
+            p, q = (
+                w.places[k][0] * cmath.exp(1j * w.places[k][1]) if w.role == "planet" else 0.0
+                for w, k in zip((a, b), mesh.pairs[0], strict=True)
+            )
+            reach = b.radius - a.radius if mesh.inner else a.radius + b.radius
+            assert abs(p - q) == pytest.approx(reach, rel=0.06), (made.name, mesh.first, mesh.second)
+        for wheel in (w for w in made.wheels if w.role == "planet" and len(w.places) > 1):
+            at = [d * cmath.exp(1j * angle) for d, angle in wheel.places]
+            nearest = min(abs(p - q) for k, p in enumerate(at) for q in at[:k])
+            assert nearest > 2 * wheel.radius, (made.name, wheel.name)
+
+
+def test_as_many_planets_are_drawn_as_fit() -> None:
+    """Wheels of 40 teeth on a circle of 60 teeth: three of them, at 120 degrees. Of pairs there are four at most, of
+    which none can be joined evenly between 30 and 65 teeth."""
+    line = Driveline("x")
+    line.add("in", Inertia(J=1.0))
+    line.add("large", Planetary(z_sun=20, z_planet_sun=40, z_planet_ring=14, z_ring=74))
+    line.add("pairs", IdealPlanetary(z_sun=30, z_ring=65, plus_set=True))
+    sets = wheel_sets(line)
+    assert len(sets["large"].wheel("planet_sun").places) == 3 == len(sets["pairs"].wheel("planet_outer").places)
+
+
 def test_both_meshes_of_a_planet_pass_as_many_teeth() -> None:
     """Willis with the tooth numbers of the file, whatever the planet has: sun and ring from the planet's spin."""
     made = wheel_sets(load(GEARBOXES / "zf_4hp22.toml"))["P3"]
@@ -88,6 +118,24 @@ def test_the_plus_set_of_a_lepelletier_gearbox_shares_its_outer_planets() -> Non
     pitch = 2 * 3.141592653589793 / long.teeth
     for a, b in zip(outer.phases, long.phases, strict=True):
         assert abs((a - b) / pitch - round((a - b) / pitch)) < 1e-9, "one wheel through both"
+
+
+def test_a_wheel_is_reached_over_its_whole_width_and_beside_both_of_its_sides() -> None:
+    """A row of three columns from 4 on: the ring over 4, 5 and 6 and beside 3 and 7, the sun below all five."""
+    column = _Column(wheel_sets(load(GEARBOXES / "zf_4hp22.toml"))["P1"], {}, 4, (True, True))
+    for member in ("sun", "ring"):
+        assert sorted(c for c, _ in column.terminal(member)) == [3, 4, 5, 6, 7], member
+    left, right = (column.stub("carrier", (c, 5))[3] for c in (2, 8))
+    assert (left, right) == pytest.approx((3.5 * DX, 7.5 * DX)), "in the middle of the plates of the carrier"
+
+
+def test_a_way_is_drawn_as_tubes_and_discs_of_its_length() -> None:
+    """From the axis at the left to two rows and three columns away: pieces between the middles of its cells."""
+    net = Net("x", [frozenset({(0, 0)}), frozenset({(3, 2)})])
+    Grid(5, 4, []).route(net)
+    tubes, discs = lines(net)
+    assert sum(b - a for _, a, b in tubes) == 3 and sum(b - a for _, a, b in discs) == 2
+    assert min(a for _, a, _ in tubes) == 0 and max(b for _, _, b in discs) == 2
 
 
 def test_every_coupling_gets_a_place_of_its_own_and_its_shafts_reach_it() -> None:

@@ -104,6 +104,25 @@ def test_twist_forces_and_moments_are_those_of_the_crosses() -> None:
     assert worked(run, geometry) == pytest.approx(float(run["u.work_bend"][-1] - run["u.work_bend"][1]), abs=5e-4)
 
 
+def test_each_of_two_shafts_pushes_its_own_carriers() -> None:
+    """Two of the same shafts in one driveline, with other torques, and the second one in a driveline of its own: what
+    the solver's steps leave of their equality is below 1e-3."""
+    line, other = shaft_of(SHAFT, 4), shaft_of(SHAFT, 4)
+    for name, component in other.components.items():
+        line.add(f"{name}2", component)
+    for joined in other.connections:
+        line.connect(*(flange.replace(".", "2.", 1) for flange in joined))
+    first, second = Sine(amplitude=20.0, f=1.3), Sine(amplitude=-90.0, f=2.0)
+    poses = moved(A=swing, B=sway, A2=swing, B2=sway)
+    both = Simulation(line, h=1e-3).run(0.05, {"t.tau": first, "t2.tau": second, **poses})
+    alone = Simulation(other, h=1e-3).run(0.05, {"t.tau": second, **moved(A=swing, B=sway)})
+    for name in ("A", "B"):
+        for quantity in ("f_x", "f_y", "f_z", "t_x", "t_y", "t_z"):
+            now = alone[f"{name}.{quantity}"]
+            np.testing.assert_allclose(both[f"{name}2.{quantity}"], now, atol=1e-3 * np.abs(now).max())
+    assert np.abs(both["A.f_x"] - both["A2.f_x"]).max() > 1.0
+
+
 def elastic(geometry: Geometry, t: Array, c: float, d: float, w: float) -> Array:
     """The motion from the twist of the geometry, its derivatives by central differences: DOP853."""
     e = 1e-5

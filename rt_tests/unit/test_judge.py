@@ -199,6 +199,15 @@ def test_a_field_that_stands_still_but_once_is_no_checksum() -> None:
     assert fits(bare(0x192, 4), data) == []
 
 
+def test_a_byte_that_is_the_same_in_most_frames_is_no_checksum() -> None:
+    """Byte 0 is the sum of the others, but in nine of ten frames that is 0; with a fifth each it is a checksum."""
+    often, seldom = (
+        [bytes([k % n == 0 and k % 5, k, ((k % n == 0 and k % 5) - k) % 256, 5]) for k in range(200)] for n in (7, 1)
+    )
+    assert fits(bare(0x321, 4), often) == []
+    assert fits(bare(0x321, 4), seldom)[0].text == "byte 0 fits SUM (init 0xFB), 200 of 200"
+
+
 def test_a_judgement_in_numbers(tmp_path: Path) -> None:
     """Times of `recording` by hand: 0, 11.5, 23, 30 ms and so on, so that two gaps of 11.5 ms follow one of 7 ms."""
     frames = [(t + 50.0, *rest) for t, *rest in recording()]

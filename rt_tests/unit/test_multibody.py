@@ -219,6 +219,11 @@ def test_starts_and_values_that_cannot_be(example: ModuleType) -> None:
     system = example.system(example.SKEW)
     with pytest.raises(InitialValueError, match=r"row 'gear': its speeds at the start add up to -12"):
         integrate(system, 0.1, 1e-3, speeds={"arm": 1.0})
+    # speeds of 12 000 rad/s are rounded to 2e-12 of it, in a file to fewer digits: 1e-9 of the fastest may remain
+    fast = np.full(system.nu, example.RATIO * 1000.0)
+    integrate(system, 1e-6, 1e-6, speeds={"arm": 1000.0}, u=fast + 1e-6)
+    with pytest.raises(InitialValueError, match=r"add up to 0.0001"):
+        integrate(system, 1e-6, 1e-6, speeds={"arm": 1000.0}, u=fast + 1e-4)
     with pytest.raises(RangeError, match="step"):
         integrate(system, 0.1, 0.0)
     with pytest.raises(RangeError, match="length is not 1"):
