@@ -10,6 +10,7 @@ from control_help import Running, SlowCar
 from rig_help import DESK, UNHURRIED, Car, Unit, rig_file, run
 
 from torqueloop.cython_kernels.kernel.kernel import KernelState
+from torqueloop.cython_kernels.tick.control import Image
 from torqueloop.hil.control.client import ControlError
 from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.results.files import read_run_info
@@ -128,6 +129,24 @@ def test_the_first_message_to_the_vehicle_has_the_values_of_the_checkpoint_in_th
     Checkpoints(SimpleNamespace(plan=plan, parts=parts), real=False)._tell_vehicle(image)
     _, _, told = parts.vehicle_out.read()
     assert list(told) == [700.0, 0.7, 1200.0, 24.0, 13.0, 90.0, 0.5]
+
+
+def test_no_age_is_counted_from_before_a_checkpoint_that_is_restored():
+    """A value of the vehicle that came 5 s before, and is read after it, is as old as the restoring."""
+    second, ms = 10**9, 10**6
+    parts = build(load_plan(DESK), 60.0)
+    rig, image = parts.rig, Image(parts.rig.image_sizes())
+    rig.begin(0)
+    parts.vehicle_in.write([0.0] * parts.vehicle_in.n, 0)
+    parts.control.post([], -1, target=image)
+    rig.ticks(1, 0)
+    assert parts.control.answer()[1]
+    parts.control.post([], -1, reference=1, source=image)
+    rig.ticks(1, 6 * second)
+    parts.control.answer()
+    parts.vehicle_in.write([0.0] * parts.vehicle_in.n, second)
+    rig.ticks(1, 6 * second + ms)
+    assert rig.counters()["vehicle_age_max_ms"] == 1.0 and not rig.safe_latched
 
 
 @pytest.mark.parametrize("kernel", ["auto", "generic"])
