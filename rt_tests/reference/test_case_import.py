@@ -146,12 +146,12 @@ def test_every_block_drives_an_input(kind: str) -> None:
 
 
 def test_blocks_compute_what_they_say() -> None:
-    def value(kind: str, feeds: dict[str, float], t: float = 0.5, **parameters: Any) -> float:
+    def value(kind: str, feeds: dict[str, float], t: float = 0.5, port: str = "y", **parameters: Any) -> float:
         blocks = [part(f"c{k}", "signal", "Constant", k=v) for k, v in enumerate(feeds.values())]
-        wires = [[f"c{k}.y", f"x.{port}"] for k, port in enumerate(feeds)]
+        wires = [[f"c{k}.y", f"x.{name}"] for k, name in enumerate(feeds)]
         case = a_case(part("x", "signal", kind, **parameters), *blocks, part("torque", "rotational", "Torque"),
                       part("J", "rotational", "Inertia", J=1.0), flange=[["torque.flange", "J.flange_a"]],
-                      signal=[*wires, ["x.y", "torque.tau"]])  # fmt: skip
+                      signal=[*wires, [f"x.{port}", "torque.tau"]])  # fmt: skip
         return import_case(case).inputs["torque.tau"].value(t)
 
     two = {"u1": 3.0, "u2": 2.0}
@@ -164,6 +164,11 @@ def test_blocks_compute_what_they_say() -> None:
     assert value("Integrator", {"u": 3.0}, k=2.0, y_start=1.0) == pytest.approx(4.0, abs=1e-13)
     assert value("From_deg", {"u": 180.0}) == pytest.approx(np.pi) and value("Sqrt", {"u": 9.0}) == 3.0
     assert value("Ramp", {}, height=2.0, duration=0.0, startTime=0.4) == 2.0
+    assert value("From_kmh", {"u": 36.0}) == pytest.approx(10.0)
+    # at rest where each of two moves of equal duration ends; the begin is that of both
+    ends = {"q_begin": 3.0, "q_end": [1.0, 7.0], "qd_max": 2.0, "qdd_max": 4.0}
+    assert [value("KinematicPTP2", {}, 99.0, f"q[{k}]", **ends) for k in (1, 2)] == pytest.approx([1.0, 7.0])
+    assert value("KinematicPTP2", {}, 0.0, "q[2]", **ends) == 3.0
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,8 @@ def test_each_of_two_shafts_pushes_its_own_carriers() -> None:
         for quantity in ("f_x", "f_y", "f_z", "t_x", "t_y", "t_z"):
             now = alone[f"{name}.{quantity}"]
             np.testing.assert_allclose(both[f"{name}2.{quantity}"], now, atol=1e-3 * np.abs(now).max())
+    for quantity in ("bend_a", "bend_b", "distance"):
+        np.testing.assert_allclose(both[f"u2.{quantity}"], alone[f"u.{quantity}"], rtol=1e-3)
     assert np.abs(both["A.f_x"] - both["A2.f_x"]).max() > 1.0
 
 
