@@ -171,6 +171,14 @@ def test_blocks_compute_what_they_say() -> None:
     assert value("KinematicPTP2", {}, 0.0, "q[2]", **ends) == 3.0
 
 
+def test_a_jump_between_two_samples_counts_from_its_own_time() -> None:
+    """w = tau (t - t0)/J; the jump is inside a step, and the next sample is 400 steps later."""
+    case = a_case(part("jump", "signal", "Step", height=2.0, startTime=0.1003), part("torque", "rotational", "Torque"),
+                  part("J", "rotational", "Inertia", J=1.0), flange=[["torque.flange", "J.flange_a"]],
+                  signal=[["jump.y", "torque.tau"]])  # fmt: skip
+    assert final(case, "J", "w") == pytest.approx(2.0 * (0.5 - 0.1003), rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("parts", "signal", "reason"),
     [
