@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torqueloop.core.describe.errors import ConfigError
+from torqueloop.hil.can.blf_containers import check_containers
 from torqueloop.hil.can.database import CanDatabase, E2ESettings, bus_id
 from torqueloop.hil.can.frame import BRS_FLAG, ERROR_FLAG, ESI_FLAG, EXTENDED, FD_FLAG, REMOTE_FLAG, Frame
 from torqueloop.hil.common.lean_imports import with_asammdf
@@ -39,6 +40,8 @@ def log_messages(path: Path) -> Iterator[can.Message]:
         needed = "reading MF4 needs asammdf, which is not installed: pip install 'torqueloop[mf4]'"
         raise ConfigError(needed, file=str(path))
     try:
+        if path.suffix.lower() == ".blf":
+            check_containers(path)
         with can.LogReader(path) as reader:
             for message in reader:
                 # the readers take some values as they stand in the log, whatever they are
