@@ -25,7 +25,7 @@ from torqueloop.core.reference import Case, Column, import_case, read_case
 from torqueloop.core.reference.assembly import Parameters
 from torqueloop.core.reference.blocks import OPERATORS, SOURCES
 from torqueloop.core.reference.bodies import body_of
-from torqueloop.core.reference.case_run import run_case
+from torqueloop.core.reference.case_run import ColumnError, run_case
 from torqueloop.core.reference.kinds import KINDS
 from torqueloop.cython_kernels.model.structure import structure_signature
 
@@ -169,6 +169,12 @@ def test_blocks_compute_what_they_say() -> None:
     ends = {"q_begin": 3.0, "q_end": [1.0, 7.0], "qd_max": 2.0, "qdd_max": 4.0}
     assert [value("KinematicPTP2", {}, 99.0, f"q[{k}]", **ends) for k in (1, 2)] == pytest.approx([1.0, 7.0])
     assert value("KinematicPTP2", {}, 0.0, "q[2]", **ends) == 3.0
+
+
+def test_the_errors_of_a_column_have_their_names() -> None:
+    """What a shifted time leaves beyond the error of the reference itself: 0.3 - 0.1."""
+    shown = ColumnError("J.w", raw=0.5, shifted=0.3, deviation=0.1, worst_time=2.0).as_dict()
+    assert shown == {"raw": 0.5, "shifted": 0.3, "deviation": 0.1, "beyond": pytest.approx(0.2)}
 
 
 def test_a_jump_between_two_samples_counts_from_its_own_time() -> None:

@@ -30,7 +30,7 @@ from torqueloop.core.components import (
 )
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
-from torqueloop.core.describe.errors import FloatingFlangeError, NoInertiaError, RangeError, TableError
+from torqueloop.core.describe.errors import ConfigError, FloatingFlangeError, NoInertiaError, RangeError, TableError
 from torqueloop.core.describe.tables import Table1D, Table2D
 
 G = 9.80665
@@ -147,6 +147,12 @@ def test_one_way_laminar_clutch_is_the_laminar_clutch_that_only_drives_one_way()
     assert own.arrays.fr["cgeo"].tolist() == pytest.approx([8 * 0.08])
 
 
+@pytest.mark.parametrize(("given", "missing"), [("r_o", "r_i"), ("r_i", "r_o")])
+def test_one_radius_beside_cgeo_needs_the_other_one(given: str, missing: str) -> None:
+    with pytest.raises(ConfigError, match=f"r_o and r_i belong together: {missing} is missing"):
+        LaminarClutch(cgeo=0.64, mue_pos=0.12, area=0.008, **{given: 0.08})
+
+
 def test_heat_of_a_converter_is_what_pump_and_turbine_do_not_return() -> None:
     d = Driveline("tc")
     d.add("tc", LockUpTC(mp=[[0, 0.004], [1, 0]], mu=[[0, 2], [1, 1]]))
@@ -192,6 +198,12 @@ def test_coast_down_is_a_mass_with_a_polynomial() -> None:
     assert a.fr["gain"].tolist() == [150.0]
     assert (a.poly["k"][:, 1][0], a.poly["k"][:, 3][0]) == (2.0, -0.4)
     assert a.tq["gain"].tolist() == [-1200 * G] and a.tq["constant"].tolist() == [pytest.approx(-120 * G)]
+
+
+def test_resistance_is_a_polynomial_of_speed() -> None:
+    a = compile_driveline(car(CarResistance(f0=150.0, f1=2.0, f2=0.4, m=1000.0, grade=0.1), mass=True)).arrays
+    assert a.fr["gain"].tolist() == [150.0]
+    assert (a.poly["k"][:, 1][0], a.poly["k"][:, 3][0]) == (-2.0, -0.4)
 
 
 def test_resistance_from_tables_sticks_with_rolling_and_slows_with_wind() -> None:
