@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import torqueloop as tl
@@ -91,6 +92,26 @@ def test_a_car_of_the_package_with_an_error_planted_is_told() -> None:
         broken.replace(name, **change)
         wrong = [str(f) for f in findings(broken) if not f.ok and str(f) not in before]
         assert any(words in text for text in wrong), (name, change, wrong)
+
+
+def test_the_top_speed_is_where_engine_and_resistance_are_in_balance() -> None:
+    """In one gear the full-load torque at the wheels is the resistance at that speed, in km/h; in no gear is there more
+    torque than resistance at a higher speed."""
+    car = tl.load("car_4hp22")
+    car.published = car.published.with_figures({"v_max_kmh": 209.0})
+    top = found(car, "top speed by power").value / 3.6
+    road, final, wheel = (car.components[name] for name in ("resistance", "final_drive", "wheel"))
+    wot = car.tables["engine_wot"]
+    assert isinstance(wot, Table1D)
+
+    def left(v: float, ratio: float) -> float:
+        k = ratio * float(final.ratio) / wheel.radius
+        return float(k * np.interp(k * v, wot.x, wot.y) - road.f0 - road.f1 * v - road.f2 * v * v)
+
+    # of a ZF 4HP22
+    ratios = (2.4795, 1.4795, 1.0, 0.7280)
+    assert min(abs(left(top, ratio)) for ratio in ratios) < 0.02 * road.f2 * top * top
+    assert all(left(top + ahead, ratio) < 0.0 for ratio in ratios for ahead in (1.0, 5.0, 20.0))
 
 
 def test_published_figures_have_ranges_and_names() -> None:

@@ -76,22 +76,23 @@ def test_a_clutch_slides_until_its_slip_ends_inside_a_step() -> None:
 
 
 @with_pinocchio
+@pytest.mark.parametrize("way", [1.0, -1.0])
 @pytest.mark.parametrize("peak", [1.0, 1.5])
-def test_a_brake_holds_up_to_its_limit_and_slides_from_there(peak: float) -> None:
+def test_a_brake_holds_up_to_its_limit_and_slides_from_there(peak: float, way: float) -> None:
     line = Driveline()
     line.add("motor", Torque())
     line.add("a", Inertia(J=0.5))
     line.add("brake", Brake(fn_max=100.0, mue_pos=0.2, cgeo=0.1, peak=peak))
     line.connect("motor.flange", "a.flange_a")
     line.connect("a.flange_b", "brake.flange_a")
-    ramp = Table([[0.0, 0.0], [1.0, 4.0], [2.0, 4.0]])
+    ramp = Table([[0.0, 0.0], [1.0, 4.0 * way], [2.0, 4.0 * way]])
     run = integrate(on_the_wheel(line, motor__tau=ramp, brake__f_normalized=Constant(1.0)), 1.0, 0.01)
     # 2 Nm sliding, peak as much at rest; then 0.5 (dw + z) = 4 t - 2 and 1.5 z + 0.5 dw = 0
     free = peak * 0.5
     assert np.abs(run.u[run.t < free - 1e-9]).max() == 0.0
     turned = ((2 - 2) - (2 * free**2 - 2 * free)) / (0.5 * (1 - 0.5 / 1.5))
-    assert run.u[-1, 0] == pytest.approx(turned, rel=1e-8) and run.books < 1e-9
-    assert run.modes[-1, 0] == 1.0 and run.modes[0, 0] == 0.0
+    assert run.u[-1, 0] == pytest.approx(way * turned, rel=1e-8) and run.books < 1e-9
+    assert run.modes[-1, 0] == way and run.modes[0, 0] == 0.0
 
 
 @with_pinocchio
