@@ -321,7 +321,8 @@ def io_faults(folder: Path, programs: Path, chips: int) -> dict[str, Any]:
         "frozen": ((), lambda pid: os.kill(pid, signal.SIGSTOP)),
         "slow": (("slow", round(1200 * FAULT_S)), lambda _: None),
         "cut off": ((), lambda _: _link("down")),
-        "card slow": ((), lambda _: _occupy_card(10)),
+        # (longer than two ticks: whenever it begins, one call of the rig waits longer than it may)
+        "card slow": ((), lambda _: _occupy_card(25)),
         "card frozen": ((), lambda _: _occupy_card(5000)),
         **{
             f"{name} lost": ((), lambda _, chip=chip: _chip(*chip, "unbind"))
