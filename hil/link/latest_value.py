@@ -11,6 +11,7 @@ RigLink copies between the socket and two latest-value slots.
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 from collections.abc import Sequence
@@ -38,8 +39,10 @@ from torqueloop.hil.results.links import LinkStats
 
 #: an own_step this far ahead of the one before is refused: it would lock out the true ones that follow. A day at 1 kHz
 OWN_STEP_JUMP = 86_400_000
-#: the rig opens its socket anew when somebody has connected and nothing acceptable has come for so long [s]
+#: the rig opens its socket anew when somebody is connected and nothing acceptable has come for so long [s]
 REOPEN_S = 0.5
+#: what ZeroMQ's monitor reports: number of the event, file descriptor of the connection
+_EVENT = struct.Struct("<Hi")
 
 
 class Slot(Protocol):
@@ -81,8 +84,6 @@ class RigLink(threading.Thread):
         self.coasted: int = 0
         self._how = (True, curve, context)
         self._open(endpoint)
-        #: somebody has connected since the last acceptable state
-        self._knocked = False
         #: when the last acceptable state came; None: none yet
         self._heard_s: float | None = None
         #: times the socket was opened anew
@@ -166,7 +167,7 @@ class RigLink(threading.Thread):
         self.residual.received(message)
         self._move(motion)
         self._vehicle_slot.write([float(getattr(message, key)) for key in VEHICLE_SLOT], time.monotonic_ns())
-        self._heard_s, self._knocked = time.monotonic(), False
+        self._heard_s = time.monotonic()
 
     def _move(self, motion: list[float]) -> None:
         self._motion = motion
@@ -182,14 +183,17 @@ class RigLink(threading.Thread):
         self.coasted += 1
 
     def _reopen_if_deaf(self) -> None:
-        """PAIR takes one peer. One that comes back before its old connection is taken down is turned away and never
+        """PAIR takes one participant. One that comes back before its old connection is taken down is turned away and never
         told so; a socket opened anew takes it. Its numbers may begin anew as well."""
-        while self._knocks.poll(0):
-            self._knocks.recv_multipart()
-            self._knocked = True
-            # it counts its answers from its own start
-            self._own_stamps.forget()
-        if not self._knocked or self._heard_s is None or time.monotonic() - self._heard_s < REOPEN_S:
+        while self._events.poll(0):
+            what, connection = _EVENT.unpack(self._events.recv_multipart()[0])
+            if what == zmq.EVENT_ACCEPTED:
+                self._connected.add(connection)
+                # it counts its answers from its own start
+                self._own_stamps.forget()
+            else:
+                self._connected.discard(connection)
+        if not self._connected or self._heard_s is None or time.monotonic() - self._heard_s < REOPEN_S:
             return
         self._socket.raw.setsockopt(zmq.LINGER, 0)
         with suppress(zmq.ZMQError):
@@ -202,7 +206,6 @@ class RigLink(threading.Thread):
             except PeerError:
                 # the old one is taken down by a thread of ZeroMQ
                 time.sleep(0.005)
-        self._knocked = False
         self.reopened += 1
         # again until the vehicle is heard
         self._heard_s = time.monotonic()
@@ -210,8 +213,13 @@ class RigLink(threading.Thread):
     def _open(self, endpoint: str) -> None:
         self._socket = LinkSocket(zmq.PAIR, endpoint, *self._how)
         self.endpoint: Any = self._socket.endpoint
-        #: reports each connection, wanted or not
-        self._knocks: zmq.Socket[bytes] = self._socket.raw.get_monitor_socket(zmq.EVENT_ACCEPTED)
+        #: reports each connection, wanted or not, and its end
+        self._events: zmq.Socket[bytes] = self._socket.raw.get_monitor_socket(
+            zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED
+        )
+        #: file descriptors of the connections that there are. What was heard says nothing of the others: the last
+        #: answer of an old connection may come after a new one was turned away
+        self._connected: set[int] = set()
 
     def _close(self) -> None:
         if not self._socket.raw.closed:

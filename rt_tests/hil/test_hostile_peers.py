@@ -151,8 +151,20 @@ def test_the_first_number_cannot_do_it_either(link: Link) -> None:
     peer.close()
 
 
+def test_a_last_answer_of_the_old_connection_does_not_lock_out_the_new_one(link: Link) -> None:
+    old = link.peer()
+    wait_for(lambda: link.answered(old, 5))
+    new = link.peer()
+    # ZeroMQ turns the second connection away; the first one answers once more after it
+    wait_for(lambda: len(link.link._connected) == 2)
+    wait_for(lambda: link.answered(old, 6))
+    old.close()
+    wait_for(lambda: link.answered(new, 0))
+    new.close()
+
+
 def test_a_vehicle_that_comes_back_at_once_is_heard_each_time(link: Link) -> None:
-    for n in range(20):
+    for n in range(6):
         peer = link.peer()
         # its numbers begin anew, as those of a new process do
         wait_for(lambda p=peer, k=n % 3: link.answered(p, k))  # type: ignore[misc]

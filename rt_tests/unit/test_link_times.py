@@ -161,7 +161,7 @@ def test_a_carrier_that_is_not_heard_coasts_after_the_age_limit(clock: Clock) ->
 
 
 def test_a_socket_that_is_not_heard_after_a_connection_is_opened_anew(clock: Clock) -> None:
-    """Half a second after the last state, and only if somebody has connected since."""
+    """Half a second after the last state, and only while somebody is connected."""
     link = Link("anew")
     link.tick(1, 0.001, 0.0, 0.0)
     link.answer(state(1, 0))
@@ -170,7 +170,7 @@ def test_a_socket_that_is_not_heard_after_a_connection_is_opened_anew(clock: Clo
     assert link.link.reopened == 0
     link.tick(2, 0.002, 0.0, 0.0)
     link.answer(state(2, 1))
-    link.link._knocked = True
+    link.link._connected = {7}
     for wait_s, reopened in ((0.4, 0), (0.2, 1), (1.0, 1)):
         clock.sleep(wait_s)
         link.link._reopen_if_deaf()
