@@ -49,8 +49,8 @@ def unit_quaternion(q: Quaternion, key: str) -> Quaternion:
     """q with length 1; RangeError unless it has it but for rounding."""
     length = math.hypot(*q)
     if not abs(length - 1.0) <= UNIT:
-        told = ", ".join(f"{x:g}" for x in q)
-        problem = f"{{key}} .. q3 = {told}: a quaternion of length {length:g} is no attitude"
+        given = ", ".join(f"{x:g}" for x in q)
+        problem = f"{{key}} .. q3 = {given}: a quaternion of length {length:g} is no attitude"
         raise RangeError(problem, key=key, value=q[0], allowed="length 1")
     return q[0] / length, q[1] / length, q[2] / length, q[3] / length
 

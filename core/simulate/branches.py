@@ -77,7 +77,7 @@ class Branches:
         trunk.same = place
         simulation.state.from_bytes(state)
         modes = trunk.modes[:changes] + simulation.advance(trunk.latest[place + 1 :])
-        return simulation.result(trunk.begin, trunk.latest, modes, told=place)
+        return simulation.result(trunk.begin, trunk.latest, modes, reported=place)
 
     def _grow(self, ticks: int) -> Result:
         """A run from the start, which later ones branch from."""

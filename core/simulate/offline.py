@@ -275,13 +275,13 @@ class Simulation(Stepper):
         """The counts of the state at the present time; `result` subtracts them."""
         return Start(self._place, self.state.counters, self._heat())
 
-    def result(self, start: Start, values: Array, modes: list[ModeChange], told: int = 0) -> Result:
-        """The result of the ticks since `start`; values: their outputs, the first row those of `start`; told: ticks
+    def result(self, start: Start, values: Array, modes: list[ModeChange], reported: int = 0) -> Result:
+        """The result of the ticks since `start`; values: their outputs, the first row those of `start`; reported: ticks
         that an earlier result has reported what it did not resolve of."""
-        self.warn_of_converters(values[told:])
+        self.warn_of_converters(values[reported:])
         time = (start.place + self.substeps * np.arange(len(values), dtype=np.float64)) * self._h
         dissipated = {kind: after - start.heat[kind] for kind, after in self._heat().items()}
-        remarks = self._remarks(start.counters, modes, values[told:], int(start.place) + told * self.substeps)
+        remarks = self._remarks(start.counters, modes, values[reported:], int(start.place) + reported * self.substeps)
         result = Result(self.model, time, values, modes, self.state.counters, dissipated, remarks)
         result.remarks += checks.of_energy(result.energy().relative_residual)
         for remark in result.remarks:

@@ -84,7 +84,7 @@ def of_counters(
     the elements whose torques are sought."""
     count = {name: after[name] - before.get(name, 0) for name in after}
     beyond = count["beyond_standstill"]
-    told = {
+    texts = {
         "fallbacks": (count["fallbacks"], "a plain impulse, which is of first order, finished {} steps with too many "
                       "events: take more substeps"),
         "steep": (count["steep_unsolved"], "torques were not found in {} steps: take more substeps or, of friction, a "
@@ -99,7 +99,7 @@ def of_counters(
     concerned = {"fallbacks": _busiest(changes), "steep": tuple(seek[:NAMED])}
     return [
         Remark("heat" if kind == "beyond" else kind, n, concerned.get(kind, ()), text.format(n))
-        for kind, (n, text) in told.items()
+        for kind, (n, text) in texts.items()
         if n > 0
     ]
 

@@ -172,9 +172,9 @@ cdef class CodecTables:
             p.prefix[k] = row.prefix[k]
         for k in range(len(row.suffix)):
             p.suffix[k] = row.suffix[k]
-        p.alternating, p.backwards, p.listed = row.alternating, row.backwards, bool(row.listed)
-        for k in range(len(row.listed)):
-            p.ids[k] = row.listed[k]
+        p.alternating, p.backwards, p.listed_ids = row.alternating, row.backwards, bool(row.listed_ids)
+        for k in range(len(row.listed_ids)):
+            p.ids[k] = row.listed_ids[k]
         p.first, p.skip, p.resume, p.last = row.first, row.skip, row.resume, row.last
         for k in range(64):
             p.keep[k] = row.keep[k]

@@ -36,7 +36,7 @@ cdef struct protect_t:
     uint8_t kind          # PROTECT_*
     uint8_t finish        # FINISH_*
     uint8_t alternating   # the prefix is prefix[counter & 1]
-    uint8_t listed        # the suffix is ids[counter & 15]
+    uint8_t listed_ids    # the suffix is ids[counter & 15]
     uint8_t backwards
     uint8_t n_prefix
     uint8_t n_suffix

@@ -25,7 +25,7 @@ cdef inline uint8_t _crc8(const protect_t* p, const uint8_t* data, uint32_t coun
     else:
         r = crc8_bytes(p.crc8, r, data + p.first, p.skip - p.first)
         r = crc8_bytes(p.crc8, r, data + p.resume, p.last - p.resume)
-    if p.listed:
+    if p.listed_ids:
         r = crc8_byte(p.crc8, r, p.ids[counter & 15])
     else:
         r = crc8_bytes(p.crc8, r, p.suffix, p.n_suffix)

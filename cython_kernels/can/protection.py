@@ -180,7 +180,7 @@ class Protection:
     alternating: bool
     suffix: tuple[int, ...]
     #: 16 data ids, one of which is the suffix; else empty
-    listed: tuple[int, ...]
+    listed_ids: tuple[int, ...]
     #: a CRC covers [first, skip) and [resume, last)
     first: int
     skip: int
@@ -243,7 +243,7 @@ def protection_of(message: MessageSpec, checksum: Split | None, counter: Split |
         kind=profile.kind, finish=profile.finish, crc=profile.crc, init=_init(message, profile),
         xorout=_xorout(message, profile), prefix=_prefix(message, profile),
         alternating=profile.prefix == "alternating", suffix=_suffix(message, profile),
-        listed=message.data_ids if profile.suffix == "list" else (), first=first, skip=max(first, min(skip, last)),
+        listed_ids=message.data_ids if profile.suffix == "list" else (), first=first, skip=max(first, min(skip, last)),
         resume=max(first, min(resume, last)), last=last, backwards=profile.backwards, keep=keep, places=spots,
         mask=(1 << length) - 1, fixed=tuple(_fixed(message, profile)),
     )  # fmt: skip

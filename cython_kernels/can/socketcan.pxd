@@ -67,7 +67,7 @@ cdef enum:
 # All of the port that reaches signals: part of the input record of a tick whenever it has changed.
 cdef struct bus_word_t:
     int32_t state               # BUS_*
-    uint32_t tx_errors          # error counters of the controller, as its last error frame told
+    uint32_t tx_errors          # error counters of the controller, as its last error frame reported
     uint32_t rx_errors
     uint32_t tx_lost_in_row     # frames refused in a row while the bus was there
     uint64_t rx_dropped         # frames the kernel dropped because they were not read in time

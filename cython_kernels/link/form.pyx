@@ -56,7 +56,7 @@ cdef class Form:
                 self._field[i].low, self._field[i].high = low, high
 
     cdef int pack_numbers(self, const double* x, uint8_t* to) noexcept nogil:
-        """The bytes of a message of these numbers, as many as are told; 0 where a whole number is none, or none of its
+        """The bytes of a message of these numbers, as many as there are; 0 where a whole number is none, or none of its
         range. `to` has room for BYTES_MAX."""
         cdef uint8_t* p = to
         cdef field_t* f

@@ -5,10 +5,10 @@ from torqueloop.cython_kernels.rings.ring cimport LatestSlot
 
 cdef enum:
     ASKED = 7                 # numbers of a step: step, t, F_wheel, I_wheel, speed, s, brake
-    TOLD = 8                  # of a state: step, own_step, t, speed, a, F, F_hold, grade
+    ANSWERED = 8                  # of a state: step, own_step, t, speed, a, F, F_hold, grade
 
 cdef class StepPeer:
-    cdef int answer(self, const double* asked, double* told) except -1
+    cdef int answer(self, const double* asked, double* answered) except -1
 
 cdef class BoxedPeer(StepPeer):
     cdef Mailbox _box
@@ -21,4 +21,4 @@ cdef class SlotExchange:
     cdef StepPeer _peer
     cdef CouplingSums _sums
     cdef double[ASKED] _asked
-    cdef double[TOLD] _told
+    cdef double[ANSWERED] _answered

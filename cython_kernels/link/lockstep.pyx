@@ -35,8 +35,8 @@ cdef enum:
 cdef class StepPeer:
     """What is asked a step and answers with a state, as numbers in the order of the messages. real-time: no."""
 
-    cdef int answer(self, const double* asked, double* told) except -1:
-        """ASKED numbers to TOLD numbers; DONE, UNANSWERED or UNSENT."""
+    cdef int answer(self, const double* asked, double* answered) except -1:
+        """ASKED numbers to ANSWERED numbers; DONE, UNANSWERED or UNSENT."""
         return C_UNSENT
 
     def asked_by_numbers(self) -> bool:
@@ -51,14 +51,14 @@ cdef class BoxedPeer(StepPeer):
     def __init__(self, Mailbox box not None, Form asks not None, Form tells not None, double patience_s):
         """asks, tells: forms of a step and a state. patience_s: after it the wait is left to somebody who also looks
         whether the peer is still alive."""
-        if asks.n != ASKED or tells.n != TOLD:
-            raise ValueError(f"forms of {asks.n} and {tells.n} numbers, allowed: {<int>ASKED} and {<int>TOLD}")
+        if asks.n != ASKED or tells.n != ANSWERED:
+            raise ValueError(f"forms of {asks.n} and {tells.n} numbers, allowed: {<int>ASKED} and {<int>ANSWERED}")
         self._box, self._asks, self._tells, self._patience_s = box, asks, tells, patience_s
 
     def asked_by_numbers(self) -> bool:
         return True
 
-    cdef int answer(self, const double* asked, double* told) except -1:
+    cdef int answer(self, const double* asked, double* answered) except -1:
         cdef uint8_t[BYTES_MAX] space
         cdef int64_t began_ns = monotonic_ns()
         cdef int size = self._asks.pack_numbers(asked, space)
@@ -72,7 +72,7 @@ cdef class BoxedPeer(StepPeer):
         if not there:
             return C_UNANSWERED
         got = self._box.look(space, sizeof(space))
-        if got < 0 or not self._tells.unpack_numbers(space, got, told) or told[0] != asked[0]:
+        if got < 0 or not self._tells.unpack_numbers(space, got, answered) or answered[0] != asked[0]:
             return C_UNANSWERED
         self._box.drop()
         self.wait_max_s = max(self.wait_max_s, 1e-9 * (monotonic_ns() - began_ns))
@@ -86,8 +86,8 @@ cdef class SlotExchange:
     def __init__(self, LatestSlot rig not None, LatestSlot vehicle not None, StepPeer peer not None,
                  CouplingSums sums not None):
         """`sums`: books of the difference of both motions."""
-        if rig.s.n != ASKED or vehicle.s.n != TOLD:
-            raise ValueError(f"slots of {rig.s.n} and {vehicle.s.n} numbers, allowed: {<int>ASKED} and {<int>TOLD}")
+        if rig.s.n != ASKED or vehicle.s.n != ANSWERED:
+            raise ValueError(f"slots of {rig.s.n} and {vehicle.s.n} numbers, allowed: {<int>ASKED} and {<int>ANSWERED}")
         self._rig, self._vehicle, self._peer, self._sums = rig, vehicle, peer, sums
         self.forget()
 
@@ -111,10 +111,10 @@ cdef class SlotExchange:
             return C_UNSENT
         if self._asked[0] == before:
             return C_AGAIN
-        how = self._peer.answer(self._asked, self._told)
+        how = self._peer.answer(self._asked, self._answered)
         if how == C_DONE:
-            self._sums.note(<int64_t>self._asked[0], self._asked[4], self._asked[3], self._told[3])
-            slot_write(&self._vehicle.s, self._told, now_ns)
+            self._sums.note(<int64_t>self._asked[0], self._asked[4], self._asked[3], self._answered[3])
+            slot_write(&self._vehicle.s, self._answered, now_ns)
         return how
 
 
@@ -125,12 +125,12 @@ def serve(Mailbox box not None, Form asks not None, Form tells not None, StepPee
     message of another form stays in the box. An exception of the peer's passes."""
     cdef uint8_t[BYTES_MAX] space
     cdef double[ASKED] asked
-    cdef double[TOLD] told
+    cdef double[ANSWERED] answered
     cdef Py_ssize_t size
     cdef int n
     cdef bint there
-    if asks.n != ASKED or tells.n != TOLD:
-        raise ValueError(f"forms of {asks.n} and {tells.n} numbers, allowed: {<int>ASKED} and {<int>TOLD}")
+    if asks.n != ASKED or tells.n != ANSWERED:
+        raise ValueError(f"forms of {asks.n} and {tells.n} numbers, allowed: {<int>ASKED} and {<int>ANSWERED}")
     for n in range(most):
         if not box.waits():
             with nogil:
@@ -141,11 +141,11 @@ def serve(Mailbox box not None, Form asks not None, Form tells not None, StepPee
         if size < 0 or not asks.unpack_numbers(space, size, asked):
             return n, None
         box.drop()
-        if peer.answer(asked, told) != C_DONE:
+        if peer.answer(asked, answered) != C_DONE:
             raise ValueError("a peer behind a box must answer by itself")
-        size = tells.pack_numbers(told, space)
+        size = tells.pack_numbers(answered, space)
         if size == 0:
-            raise ValueError(f"state of step {told[0]}, own step {told[1]}: allowed: whole numbers below 2^53")
+            raise ValueError(f"state of step {answered[0]}, own step {answered[1]}: allowed: whole numbers below 2^53")
         if not box.put(space, size):
             return n + 1, PyBytes_FromStringAndSize(<char*>space, size)
     return most, None

@@ -271,7 +271,7 @@ cdef void apart(const tl_model* m, tl_basis* b, int32_t e, int32_t r, const doub
         b.hi[i] = n
 
 
-cdef inline int32_t listed(const int32_t* list_, int32_t ns, int32_t i) noexcept nogil:
+cdef inline int32_t contains(const int32_t* list_, int32_t ns, int32_t i) noexcept nogil:
     """1 where element i is one of the list."""
     cdef int32_t k, found = 0
     for k in range(ns):
@@ -329,7 +329,7 @@ cdef void build(const tl_model* m, tl_state* s, tl_pattern* q, const int32_t* li
     k = b.count
     for i in range(m.nrx):
         # first: what follows has no part of them, so that no force of an instant moves them (P0), but where friction holds them
-        if not listed(list_, ns, m.rx[i].fr):
+        if not contains(list_, ns, m.rx[i].fr):
             alone += 1
             extend(&b, &m.rx[i].coord, &one, 1, 0.0, L + m.nf * n)
     relaxed = b.count - k

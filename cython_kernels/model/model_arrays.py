@@ -52,7 +52,7 @@ def _no_matrix() -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ModelArrays:
-    """Everything the kernel is told about a driveline but the step size.
+    """Everything the kernel knows of a driveline but the step size.
 
     u: n independent speeds, z' = u; row k gives w = row.u, phi = row.z + row_off. Forces are positive along their row.
     The elements of a kind of records.py are an attribute: `arrays.fr["gain"]`; a kind that is left out has none.

@@ -101,7 +101,7 @@ cdef inline double gives_way_at(const tl_model* m, tl_state* s, int32_t i, doubl
 
 cdef inline double slip_over_at(const tl_model* m, tl_state* s, int32_t i, int32_t k) noexcept nogil:
     """Fraction of the trial at which the slip of element i (row k), which slides, comes to zero, or NO_EVENT."""
-    cdef double h = s.h, sgn = <double>s.mode[i], r0 = sgn * s.now.w[k], c2, c3, x
+    cdef double h = s.h, sgn = <double>s.mode[i], r0 = sgn * s.now.w[k], c2, c3
     if s.four and m.unresolved and r0 > TOL_R and sgn * s.em.w[k] < -TOL_R:
         # an unresolved oscillation turns back in the middle: friction must not push it
         return 0.5 * r0 / (r0 - sgn * s.em.w[k])
@@ -109,9 +109,7 @@ cdef inline double slip_over_at(const tl_model* m, tl_state* s, int32_t i, int32
         return NO_EVENT
     c2 = 0.5 * h * sgn * row_dot(m, k, s.end.hs1)
     c3 = h * sgn * row_dot(m, k, s.s2) / 3.0 if s.four else 0.0
-    x = cubic_falls(r0, h * sgn * s.wa[k], c2, c3, TOL_R)
-    # (the end is where the trial has it, not its polynomial)
-    return x if happens(x) or sgn * s.end.w[k] >= -TOL_R else 1.0
+    return cubic_falls(r0, h * sgn * s.wa[k], c2, c3, TOL_R)
 
 
 cdef inline double find_event(const tl_model* m, tl_state* s, double end) noexcept nogil:

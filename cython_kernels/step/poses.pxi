@@ -2,7 +2,7 @@
 #
 # As the inputs say, by their parabola through the step: its derivative is the rate. A pose never jumps: where the inputs begin
 # elsewhere than the carrier has been, it goes there evenly within the step, in place and quaternion (of q and -q the nearer one).
-# So what a rig is told at a tick, and holds, is where the carriers are at the end of the tick, and the damper sees the rate.
+# So what a rig is first at a tick, and holds, is where the carriers are at the end of the tick, and the damper sees the rate.
 #
 # A carrier that is a rigid body is where its rates and velocities have brought it since its attitude was last advanced.
 #
@@ -21,7 +21,7 @@ cdef inline void pose_at(const tl_model* m, const tl_state* s, int32_t i, int32_
     """Pose of the carrier of an end at the fraction theta of the step, and its rate; at rest in the world without inputs."""
     cdef const int32_t* at = m.ps[i].pose_in + TL_POSE * end
     cdef const double* was = s.ps + TL_POSE_STATE * i + 2 + TL_POSE * end
-    cdef const double* told = s.inp
+    cdef const double* first = s.inp
     cdef const double* middle = s.inp + TL_NIN(m)
     cdef const double* last = s.inp + 2 * TL_NIN(m)
     cdef double sw, s0, sm = 1.0, s1 = 1.0, a, b, c, gap
@@ -32,19 +32,19 @@ cdef inline void pose_at(const tl_model* m, const tl_state* s, int32_t i, int32_
             rate[k] = 0.0
         pose[0] = 1.0
         return
-    s0 = unit4(told, at)
+    s0 = unit4(first, at)
     sw = of_length_1(was[0], was[1], was[2], was[3])
-    if was[0] * told[at[0]] + was[1] * told[at[1]] + was[2] * told[at[2]] + was[3] * told[at[3]] < 0.0:
+    if was[0] * first[at[0]] + was[1] * first[at[1]] + was[2] * first[at[2]] + was[3] * first[at[3]] < 0.0:
         sw = -sw
     if not s.held:
         sm = unit4(middle, at)
-        sm = -sm if dot4(told, middle, at) < 0.0 else sm
+        sm = -sm if dot4(first, middle, at) < 0.0 else sm
         s1 = unit4(last, at)
         s1 = -s1 if (dot4(middle, last, at) < 0.0) != (sm < 0.0) else s1
     for k in range(TL_POSE):
         if k == 4:
             sw, s0, sm, s1 = 1.0, 1.0, 1.0, 1.0
-        a = s0 * told[at[k]]
+        a = s0 * first[at[k]]
         b = 0.0
         c = 0.0
         if not s.held:

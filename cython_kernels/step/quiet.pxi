@@ -12,14 +12,14 @@ cdef inline int32_t may_be_quiet(const tl_model* m) noexcept nogil:
     return not staged(m) and not m.unresolved and TL_NTH(m) + TL_NST(m) + TL_NJO(m) + TL_NED(m) == 0 and TL_N(m) <= TL_FORMED
 
 
-cdef void list_due(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
-    """Elements whose capacity may change: they slip, their pressure moves, or their input does. In the step in which elements are
-    listed: all but those of a fixed capacity."""
+cdef void list_due(const tl_model* m, tl_state* s, int32_t begins) noexcept nogil:
+    """Elements whose capacity may change: they slip, their pressure moves, or their input does. In the step in which the lists
+    begin: all but those of a fixed capacity."""
     cdef int32_t i, src, due
     s.lists.n_due = 0
     for i in range(TL_NF(m)):
         src = m.fr[i].src
-        if listed:
+        if begins:
             due = not m.fr[i].fixed
         elif src == ACTUATED:
             due = s.lists.still[m.fr[i].src_idx] < STILL or slips(m, s, i)
@@ -60,9 +60,9 @@ cdef void stack_rows(const tl_model* m, tl_state* s, const double* P, const doub
                 s.lists.product[j * rows + n + st * c + i] = T[j * column + st * nf + s.lists.sticking[i]]
 
 
-cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcept nogil:
+cdef void move_pressures(const tl_model* m, tl_state* s, int32_t begins) noexcept nogil:
     """Pressures of the trial, and whose capacity may change with them; all of them in the step in which they were listed."""
-    cdef int32_t k, same, four = m.order == 4, fills = m.act_fills, moving = listed, still, after
+    cdef int32_t k, same, four = m.order == 4, fills = m.act_fills, moving = begins, still, after
     cdef double p, middle, end
     for k in range(TL_NACT(m)):
         if s.lists.still[k] == STILL:
@@ -86,7 +86,7 @@ cdef void move_pressures(const tl_model* m, tl_state* s, int32_t listed) noexcep
         s.lists.due_holds &= (still < STILL) == (after < STILL)
         moving |= after < STILL
     s.lists.moving = moving
-    if not listed and not s.lists.due_holds:
+    if not begins and not s.lists.due_holds:
         list_due(m, s, 0)
         s.lists.due_holds = 1
 
@@ -195,10 +195,10 @@ cdef inline int32_t stays_quiet(const tl_model* m, tl_state* s, int32_t moved) n
 cdef inline int32_t make_quiet_trial(const tl_model* m, tl_state* s, int32_t* moved, int32_t* hold) noexcept nogil:
     """The trial of a step from the present state, with its inputs taken over, in which nothing may happen: whether a pressure moves in
     it, and whether all that stick still do. 0: no trial was made, since the general path has more to do."""
-    cdef int32_t listed = s.quiet == 1
+    cdef int32_t begins = s.quiet == 1
     if not s.hist[0] or (s.held and s.quiet == FOLLOWING) or (m.order == 4 and s.hist[0] == HISTORY_JUMPED):
         return 0
-    if listed:
+    if begins:
         list_elements(m, s)
         s.quiet = LISTED
     elif not s.held:
@@ -215,7 +215,7 @@ cdef inline int32_t make_quiet_trial(const tl_model* m, tl_state* s, int32_t* mo
     s.unsolved = 0
     moved[0] = s.lists.moving
     if moved[0]:
-        move_pressures(m, s, listed)
+        move_pressures(m, s, begins)
     if m.order == 4:
         if not s.look.known:
             hold_look_ups(m, s)

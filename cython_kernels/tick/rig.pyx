@@ -47,7 +47,7 @@ from torqueloop.cython_kernels.tick.tick cimport (
     INPUT_CONTROL,
     MAX_BUS,
     MAX_PINS,
-    MAX_TOLD,
+    MAX_MORE,
     MAX_VEHICLE,
     N_BUS,
     N_RIG,
@@ -157,10 +157,10 @@ cdef class Rig(RigMemory):
 
     def set_vehicle(self, LatestSlot received not None, LatestSlot sent not None, link) -> None:
         """Vehicle link; link: VehicleRows."""
-        if len(link.told) > MAX_TOLD:
-            raise ValueError(f"{len(link.told)} signals for the vehicle: allowed {MAX_TOLD}")
-        if received.s.n != N_VEHICLE or sent.s.n != N_RIG + len(link.told):
-            raise ValueError(f"vehicle slots of {received.s.n} and {sent.s.n}: {N_VEHICLE} and {N_RIG + len(link.told)}")
+        if len(link.more) > MAX_MORE:
+            raise ValueError(f"{len(link.more)} signals for the vehicle: allowed {MAX_MORE}")
+        if received.s.n != N_VEHICLE or sent.s.n != N_RIG + len(link.more):
+            raise ValueError(f"vehicle slots of {received.s.n} and {sent.s.n}: {N_VEHICLE} and {N_RIG + len(link.more)}")
         self.r.veh.received, self.r.veh.sent = &received.s, &sent.s
         self.r.veh.slot = self.slot(link.first_slot + N_VEHICLE - 1) - N_VEHICLE + 1
         self.r.veh.ramped = link.ramped
@@ -173,8 +173,8 @@ cdef class Rig(RigMemory):
         self.r.own.I_wheel, self.r.own.F_wheel = self.slot(link.impulse_slot), self.slot(link.force_slot)
         self.r.veh.out_speed, self.r.veh.out_s = self.slot(link.speed_slot), self.slot(link.distance_slot)
         self.r.veh.out_brake = self.slot(link.brake_slot)
-        self.r.veh.more, self.r.veh.n_more = <int32_t*>self.block(len(link.told) * sizeof(int32_t)), len(link.told)
-        for k, slot in enumerate(link.told):
+        self.r.veh.more, self.r.veh.n_more = <int32_t*>self.block(len(link.more) * sizeof(int32_t)), len(link.more)
+        for k, slot in enumerate(link.more):
             self.r.veh.more[k] = self.slot(slot)
         self._keep += [received, sent]
 

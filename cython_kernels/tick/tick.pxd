@@ -104,7 +104,7 @@ cdef enum:
     MODES_PER_TICK = 256        # mode changes published per tick; the rest waits
     MAX_VEHICLE = 16
     MAX_PINS = 256              # doubles a control unit sends directly
-    MAX_TOLD = 64               # signals that the vehicle is told besides those of RIG_SLOT
+    MAX_MORE = 64               # signals sent to the vehicle besides those of RIG_SLOT
 
 # Signals of the native bus, in this order.
 cdef enum:

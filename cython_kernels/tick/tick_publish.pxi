@@ -88,7 +88,7 @@ cdef void _publish_sensed(rig_t* r, int64_t now_ns) noexcept nogil:
 
 
 cdef void _publish(rig_t* r, int64_t now_ns, int64_t begin_ns, input_head_t* head, uint32_t flags) noexcept nogil:
-    cdef double value[N_RIG + MAX_TOLD]
+    cdef double value[N_RIG + MAX_MORE]
     cdef int i
     r.hash = fingerprint(r.hash, r.sig, r.n_sig)
     if r.veh.sent != NULL and not load_acquire_i32(&r.beat.muted):

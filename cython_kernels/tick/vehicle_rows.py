@@ -33,4 +33,4 @@ class VehicleRows:
     distance_slot: int
     brake_slot: int
     #: slots that are sent behind these: moments on bodies
-    told: tuple[int, ...] = ()
+    more: tuple[int, ...] = ()

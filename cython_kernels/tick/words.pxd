@@ -1,6 +1,6 @@
 """Stretches of doubles, a few hundred in a tick: looked at, compared with limits, copied, copied to two places at once.
 
-Whether all numbers are finite is told by their sum: one that is finite has finite terms. The sum may leave the range
+Whether all numbers are finite is seen from their sum: one that is finite has finite terms. The sum may leave the range
 although each term is finite; then the terms are looked at one by one.
 
 With AVX four doubles go at a time, else two. What is found does not depend on it: a sum is only asked whether it is finite,

@@ -13,7 +13,7 @@ from libc.math cimport atan, ceil, copysign, cos, fabs, fmax, sin
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from torqueloop.cython_kernels.link.lockstep cimport ASKED, TOLD, StepPeer
+from torqueloop.cython_kernels.link.lockstep cimport ASKED, ANSWERED, StepPeer
 
 cdef double G = 9.81
 
@@ -99,7 +99,7 @@ cdef class RoadMotion(StepPeer):
         return self._rolling * cos(slope) + brake * self._brake_max
 
     # --- motion
-    cdef int answer(self, const double* asked, double* told) except -1:
+    cdef int answer(self, const double* asked, double* answered) except -1:
         """Advance to the time of the message; the state there. The first message sets the initial state."""
         cdef double tractive, duration, slope, hold
         cdef double* last = self._before
@@ -122,16 +122,16 @@ cdef class RoadMotion(StepPeer):
         self.own_step += 1
         slope = self.angle(self.distance)
         hold = self._holds(slope, asked[BRAKE])
-        told[0], told[1], told[2], told[3] = asked[STEP], <double>self.own_step, asked[T], self.speed
-        told[5] = self._active(self.speed, slope)
-        told[4] = self._acceleration(tractive + told[5], hold)
-        told[6], told[7] = hold, slope
+        answered[0], answered[1], answered[2], answered[3] = asked[STEP], <double>self.own_step, asked[T], self.speed
+        answered[5] = self._active(self.speed, slope)
+        answered[4] = self._acceleration(tractive + answered[5], hold)
+        answered[6], answered[7] = hold, slope
         return C_DONE
 
-    def told(self, long long step, double t, double F_wheel, double I_wheel, double speed, double s, double brake):
+    def answered(self, long long step, double t, double F_wheel, double I_wheel, double speed, double s, double brake):
         """The state's numbers at the time of a message: step, own_step, t, speed, a, F, F_hold, grade."""
         cdef double[ASKED] asked
-        cdef double[TOLD] x
+        cdef double[ANSWERED] x
         asked[:] = [<double>step, t, F_wheel, I_wheel, speed, s, brake]
         self.answer(asked, x)
         return step, self.own_step, x[2], x[3], x[4], x[5], x[6], x[7]

@@ -391,11 +391,11 @@ class _Message:
         text = "{\n"
         if rule.alternating:
             text += f"    static const uint8_t ids[] = {{{', '.join(map(str, rule.prefix))}}};\n"
-        if rule.listed:
-            text += f"    static const uint8_t ids[] = {{{', '.join(map(str, rule.listed))}}};\n"
+        if rule.listed_ids:
+            text += f"    static const uint8_t ids[] = {{{', '.join(map(str, rule.listed_ids))}}};\n"
         text += f"    uint64_t r = 0x{rule.init:X}ull;\n    unsigned k;\n    (void)counter;\n"
         before = ["ids[counter & 1]"] if rule.alternating else [f"0x{x:02X}" for x in rule.prefix]
-        after = ["ids[counter & 15]"] if rule.listed else [f"0x{x:02X}" for x in rule.suffix]
+        after = ["ids[counter & 15]"] if rule.listed_ids else [f"0x{x:02X}" for x in rule.suffix]
         text += "".join(f"    {byte(x)}\n" for x in before)
         if rule.backwards:
             text += (

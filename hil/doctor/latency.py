@@ -56,7 +56,7 @@ def judge(probe: Probe, cpu: int | None, measures: list[rtenv.Measure], period_s
     s = probe.lateness.summary()
     values: dict[str, Any] = {f"{name}_us": s[name] for name in ("min", "mean", "p50", "p99", "p999", "max")}
     values |= {"count": s["count"], "missed": probe.missed, "period_us": period_s * 1e6, "cpu": cpu, "hist": s["hist"]}
-    values["setup"] = [asdict(m.told()) for m in measures]
+    values["setup"] = [asdict(m.report()) for m in measures]
     name = f"latency, CPU {cpu}" if many else "latency"
     where = "any CPU" if cpu is None else f"CPU {cpu}"
     text = "late by p50 {p50:.1f}, p99 {p99:.1f}, p99.9 {p999:.1f}, max {max:.1f} µs".format(**s)

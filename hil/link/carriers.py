@@ -57,23 +57,23 @@ class Carriers:
         """Numbers of all their moments."""
         return sum(len(self.moment_of(name)) for name in self.names)
 
-    def told(self, moments: Sequence[float]) -> dict[str, list[float]]:
+    def moments(self, moments: Sequence[float]) -> dict[str, list[float]]:
         """Key `carrier` of a step: the moments, one after the other, by name."""
         numbers = iter(moments)
         return {name: [float(next(numbers)) for _ in self.moment_of(name)] for name in self.names}
 
-    def motion(self, told: Mapping[str, Sequence[float]]) -> list[float]:
+    def motion(self, carrier: Mapping[str, Sequence[float]]) -> list[float]:
         """Motions of all carriers, one after the other, from key `carrier` of a state. SchemaError for one that is
         missing, that is none of the rig's or has the wrong number of numbers, for numbers that are not finite, and for
         a quaternion whose length is not 1."""
-        missing, unknown = sorted(set(self.names) - told.keys()), sorted(told.keys() - set(self.names))
+        missing, unknown = sorted(set(self.names) - carrier.keys()), sorted(carrier.keys() - set(self.names))
         if missing or unknown:
             parts = [f"no {', '.join(missing)}"] if missing else []
             parts += [f"unknown {', '.join(unknown)}"] if unknown else []
             raise SchemaError("keys", f"key carrier: {'; '.join(parts)}; allowed: {', '.join(self.names) or 'none'}")
         found: list[float] = []
         for name in self.names:
-            numbers = told[name]
+            numbers = carrier[name]
             names = self.motion_of(name)
             sizes = (len(names),) if name in self.posed else (SHORT, len(names))
             if len(numbers) not in sizes:
@@ -82,8 +82,8 @@ class Carriers:
             if not all(map(math.isfinite, numbers)):
                 raise SchemaError("not_finite", f"key carrier.{name} = {list(numbers)}, allowed: finite numbers")
             if name in self.posed and abs(math.hypot(*numbers[len(MOTION) : len(MOTION) + 4]) - 1.0) > UNIT:
-                told_q = list(numbers[len(MOTION) : len(MOTION) + 4])
-                raise SchemaError("range", f"key carrier.{name}: quaternion {told_q}, allowed: length 1")
+                quaternion = list(numbers[len(MOTION) : len(MOTION) + 4])
+                raise SchemaError("range", f"key carrier.{name}: quaternion {quaternion}, allowed: length 1")
             found += [*map(float, numbers), *[0.0] * (len(names) - len(numbers))]
         return found
 

@@ -183,8 +183,8 @@ class RigLink(threading.Thread):
         self.coasted += 1
 
     def _reopen_if_deaf(self) -> None:
-        """PAIR takes one participant. One that comes back before its old connection is taken down is turned away and never
-        told so; a socket opened anew takes it. Its numbers may begin anew as well."""
+        """PAIR takes one vehicle. One that comes back before its old connection is taken down is turned away without
+        notice; a socket opened anew takes it. Its numbers may begin anew as well."""
         while self._events.poll(0):
             what, connection = _EVENT.unpack(self._events.recv_multipart()[0])
             if what == zmq.EVENT_ACCEPTED:
@@ -236,7 +236,7 @@ class RigLink(threading.Thread):
         if newest is not None and newest.step < step < newest.step + self._every:
             return
         force = self._force.of(t, impulse, force)
-        message = StepMessage(int(step), t, force, impulse, speed, s, brake, self._carriers.told(moments))
+        message = StepMessage(int(step), t, force, impulse, speed, s, brake, self._carriers.moments(moments))
         try:
             self._socket.raw.send(encode(message), zmq.DONTWAIT)
         except zmq.Again:
@@ -246,7 +246,7 @@ class RigLink(threading.Thread):
         self._last_version = version
         self.sent += 1
         self._newest_sent = message
-        self._force.told(t, impulse)
+        self._force.sent(t, impulse)
         self._send_ns[message.step] = time.monotonic_ns()
         if len(self._send_ns) > 1024:
             del self._send_ns[next(iter(self._send_ns))]

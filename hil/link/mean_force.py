@@ -23,6 +23,6 @@ class MeanForce:
             return of_tick
         return (impulse - self._before[1]) / (t - self._before[0])
 
-    def told(self, t: float, impulse: float) -> None:
+    def sent(self, t: float, impulse: float) -> None:
         """This message has been sent."""
         self._before = t, impulse

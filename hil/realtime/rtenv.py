@@ -24,7 +24,7 @@ from pathlib import Path
 from torqueloop.core.describe.classes import dataclass
 from torqueloop.cython_kernels.clock.rt_thread import denormals_can_be_off, prefault_stack
 from torqueloop.hil.realtime.machine import ROOT, choose_cpu, idle_states, isolated_cpus
-from torqueloop.hil.results.run import Measure as Told
+from torqueloop.hil.results.run import Measure as MeasureRow
 
 _MCL_CURRENT, _MCL_FUTURE = 1, 2
 _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
@@ -62,9 +62,9 @@ class Measure:
         """In one sentence, with the remedy."""
         return f"{self.in_force}; {self.remedy}" if self.remedy else self.in_force
 
-    def told(self) -> Told:
+    def report(self) -> MeasureRow:
         """For run.json."""
-        return Told(self.name, self.wanted, self.ok, self.in_force, self.remedy, self.of)
+        return MeasureRow(self.name, self.wanted, self.ok, self.in_force, self.remedy, self.of)
 
 
 class Setup:

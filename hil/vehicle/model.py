@@ -104,9 +104,9 @@ class VehicleModel(RoadMotion):
                 self._carriers.restart()
                 last = None
             carrier = self._carriers.step(last, m)
-        told = self.told(m.step, m.t, m.F_wheel, m.I_wheel, m.speed, m.s, m.brake)
+        numbers = self.answered(m.step, m.t, m.F_wheel, m.I_wheel, m.speed, m.s, m.brake)
         self._moments = m.carrier
-        return StateMessage(*told, carrier)
+        return StateMessage(*numbers, carrier)
 
 
 class RoadOptions(ConfigTable):

@@ -240,7 +240,7 @@ def test_an_attitude_that_is_none_is_refused() -> None:
     carriers = Carriers(("a", "b"), frozenset("b"))
     pose = [1.0, 0.0, 0.0, 0.0, 5.0, 6.0, 7.0]
     assert carriers.motion({"a": [1.0] * 6, "b": [2.0] * 9 + pose}) == [1.0] * 6 + [0.0] * 3 + [2.0] * 9 + pose
-    assert carriers.told(range(9)) == {"a": [0.0, 1.0, 2.0], "b": [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]}
+    assert carriers.moments(range(9)) == {"a": [0.0, 1.0, 2.0], "b": [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]}
     assert carriers.unaccelerated([3.0] * 9 + [2.0] * 9 + pose)[9:] == [2.0] * 3 + [0.0] * 6 + pose
     assert (carriers.n_motion, carriers.n_moment) == (25, 9)
     for numbers, text in (([2.0] * 9, "9 numbers, allowed: 16 numbers"),
@@ -253,7 +253,7 @@ def test_an_attitude_that_is_none_is_refused() -> None:
 def test_a_state_is_refused_that_moves_other_carriers_or_by_other_numbers() -> None:
     carriers = Carriers(("a", "b"))
     assert carriers.motion({"b": [7.0] * 9, "a": [1.0] * 6}) == [1.0] * 6 + [0.0] * 3 + [7.0] * 9
-    assert carriers.told(range(6)) == {"a": [0.0, 1.0, 2.0], "b": [3.0, 4.0, 5.0]}
+    assert carriers.moments(range(6)) == {"a": [0.0, 1.0, 2.0], "b": [3.0, 4.0, 5.0]}
     for told, reason, text in (
         ({"a": [0.0] * 6}, "keys", "no b"),
         ({"a": [0.0] * 6, "b": [0.0] * 6, "c": [0.0] * 6}, "keys", "unknown c"),

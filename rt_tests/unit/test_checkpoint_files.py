@@ -90,7 +90,7 @@ def test_the_vehicle_is_told_the_state_of_the_checkpoint_before_the_first_tick(r
     """Signals that are held count as they are held; on the real clock the rig begins with step 0."""
     slots = {"rig.time": 5, "force": 8, "impulse": 7, "speed": 3, "distance": 9, "brake": 2, "told": 4}
     told: list[list[float]] = []
-    vehicle = SimpleNamespace(**{f"{name}_slot": slot for name, slot in slots.items()}, told=(4,))
+    vehicle = SimpleNamespace(**{f"{name}_slot": slot for name, slot in slots.items()}, more=(4,))
     plan = SimpleNamespace(vehicle=vehicle, table=SimpleNamespace(slot=slots.__getitem__))
     parts = SimpleNamespace(
         rig=SimpleNamespace(armed=False), vehicle_out=SimpleNamespace(write=lambda v, _: told.append(v))

@@ -207,7 +207,7 @@ def test_units_and_lists_of_carriers() -> None:
         both.motion({"deck": [0.0] * 9, "sail": [0.0] * 9})
     pose = [float(k) for k in range(9)] + [0.0, 0.6, 0.8, 0.0, 7.0, 8.0, 9.0]
     assert both.motion({"deck": [1, 2, 3, 4, 5, 6], "hull": pose}) == [1, 2, 3, 4, 5, 6, 0, 0, 0, *pose]
-    told = both.told(range(9))
+    told = both.moments(range(9))
     assert told == {"deck": [0.0, 1.0, 2.0], "hull": [3.0, 4.0, 5.0, 6.0, 7.0, 8.0]}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.realtime import limits, rtenv
-from torqueloop.hil.results.run import Measure as Told
+from torqueloop.hil.results.run import Measure as MeasureRow
 
 INF = limits.resource.RLIM_INFINITY
 
@@ -38,8 +38,8 @@ def test_limits_of_the_process_are_raised_or_said(
 
 
 def test_a_measure_says_what_was_wanted_and_what_is_in_force() -> None:
-    told = rtenv.Measure("priority", "SCHED_FIFO 80", False, "refused", "grant it", of="loop").told()
-    assert told == Told(
+    told = rtenv.Measure("priority", "SCHED_FIFO 80", False, "refused", "grant it", of="loop").report()
+    assert told == MeasureRow(
         name="priority", wanted="SCHED_FIFO 80", ok=False, in_force="refused", remedy="grant it", of="loop"
     )
     before = sys.getswitchinterval()

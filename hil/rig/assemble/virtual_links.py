@@ -108,13 +108,13 @@ class VirtualVehicle:
             if step % self._every:
                 return
             force = self._force.of(t, impulse, force)
-            self._force.told(t, impulse)
+            self._force.sent(t, impulse)
         self._asked = step
         carriers = self._parts.carriers
-        told = carriers.told(values[len(RIG_SLOT) :]) if carriers.names else {}
+        moments = carriers.moments(values[len(RIG_SLOT) :]) if carriers.names else {}
         try:
             ask = self._client.wait if self._client is not None and how == UNANSWERED else self._step
-            state = ask(StepMessage(step, t, force, impulse, speed, s, brake, told))
+            state = ask(StepMessage(step, t, force, impulse, speed, s, brake, moments))
             if state is None:
                 return
             self._motion = carriers.motion(state.carrier) if carriers.names else []

@@ -106,7 +106,7 @@ class VehicleLink(Device[RigConfig]):
             brake_slot=self.read_slot(v.brake, "vehicle", "brake"),
             carriers=carriers,
             motion_slot=self.table.slot(f"vehicle.{v.carriers[0]}.{MOTION[0]}") if v.carriers else 0,
-            told=tuple(self.table.slot(f"{name}.{n}") for name in v.carriers for n in carriers.moment_of(name)),
+            more=tuple(self.table.slot(f"{name}.{n}") for name in v.carriers for n in carriers.moment_of(name)),
         )
 
     def _mass(self, v: Vehicle) -> float:

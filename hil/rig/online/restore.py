@@ -236,7 +236,7 @@ class Checkpoints:
             return
         held = image.held()
         slots = [self._rig.plan.table.slot("rig.time"), vehicle.force_slot, vehicle.impulse_slot]
-        slots += [vehicle.speed_slot, vehicle.distance_slot, vehicle.brake_slot, *vehicle.told]
+        slots += [vehicle.speed_slot, vehicle.distance_slot, vehicle.brake_slot, *vehicle.more]
         values = [held.get(slot, image.signal(slot)) for slot in slots]
         self._rig.parts.vehicle_out.write([0.0 if self._real else float(image.tick), *values], 0)
 

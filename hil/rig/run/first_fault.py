@@ -56,8 +56,13 @@ class FirstFaultWriter:
         plan, cause = self._plan, self._parts.rig.cause()
         tick_s = plan.config.clock.tick_s
         names, slots = [n for n, _ in plan.recorded], [s for _, s in plan.recorded]
-        told = describe(cause, plan.cause_name(cause))
-        more = {"cause": cause["cause"], "sentence": told, "signal": plan.cause_name(cause), "latched": cause["tick"]}
+        sentence = describe(cause, plan.cause_name(cause))
+        more = {
+            "cause": cause["cause"],
+            "sentence": sentence,
+            "signal": plan.cause_name(cause),
+            "latched": cause["tick"],
+        }
         header = signal_header(names, [plan.table.units[s] for s in slots], tick_s, **more)
         records = self.ring.records()
         ticks = len(records) // signal_dtype(len(names)).itemsize

@@ -162,7 +162,7 @@ class LiveRun:
 
     def realtime(self) -> list[MeasureTold]:
         """All real-time measures so far, those of participants as they reported them."""
-        return [m.told() for m in self.setup.measures] + self.participants_realtime
+        return [m.report() for m in self.setup.measures] + self.participants_realtime
 
     def participant_ended(self, name: str, ended: Ended) -> None:
         """Keep what a participant counted, and which real-time measures took effect in it."""

@@ -103,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
         from torqueloop.hil.vehicle.vehicle import setup_from_json as vehicle_setup
 
         stats = vehicle_loop(given.kind, vehicle_setup(given.setup), given.endpoint, pair=given.pair)
-    stats = {**stats, "realtime": [asdict(m.told()) for m in measures]}
+    stats = {**stats, "realtime": [asdict(m.report()) for m in measures]}
     print(_STATS + json.dumps(stats, default=str), flush=True)
     return 0
 

@@ -81,8 +81,8 @@ def run_real_clock(run: LiveRun, participants: str, progress: bool, disarmed: bo
                 start_participant(stack, run, "vehicle", arguments)
         if participants == "config":
             for unit in plan.started_units():
-                told, shared = share_pins(run, unit, ecu_setup(plan, unit, run.folder.path))
-                arguments = ["ecu", unit.config.kind, "--setup", setup_to_json(told)]
+                given, shared = share_pins(run, unit, ecu_setup(plan, unit, run.folder.path))
+                arguments = ["ecu", unit.config.kind, "--setup", setup_to_json(given)]
                 start_participant(stack, run, unit.name, arguments, shared)
         open_io(stack, run)
         links = [t for t in threading.enumerate() if t is run.link or t.name in ("can-rx", "can-tx")]

@@ -46,7 +46,7 @@ class _Recording:
     parts: dict[str, Form] = field(default_factory=dict)
     running: bool = True
 
-    def told(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """For status: does it go on, samples, bytes, why writing stopped."""
         every = [part.status for part in self.parts.values()]
         return {
@@ -100,7 +100,7 @@ class LiveRecordings:
 
     def status(self) -> dict[str, Any]:
         """All of the run, by name."""
-        return {name: made.told() for name, made in self._known.items()}
+        return {name: made.status() for name, made in self._known.items()}
 
     def finish(self) -> None:
         """The run is over and its recorder closed: the last word about those that went on."""
