@@ -64,10 +64,12 @@ Curve = Annotated[list[Point], AfterValidator(rising)]
 class InFile:
     """Marks a text that names a file: a path relative to the file it stands in, or the bare name of an installed one.
 
-    Annotated[str, InFile("gearboxes")]: `folder` is that of the installed configurations.
+    Annotated[str, InFile("gearboxes")]: `folder` is that of the installed configurations. Annotated[Any,
+    InFile("", "csv")]: key `csv` of a table, if the value is one, names the file.
     """
 
     folder: str
+    key: str | None = None
 
 
 class ConfigTable(BaseModel):

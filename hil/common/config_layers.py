@@ -309,7 +309,10 @@ def _file_keys(value: Any, annotation: Any, metadata: tuple[Any, ...] = ()) -> I
 
 def _under(container: Any, key: Any, annotation: Any, metadata: tuple[Any, ...]) -> Iterator[tuple[Any, Any, str]]:
     mark = _mark_of(annotation, metadata)
-    if mark is not None:
+    if mark is not None and mark.key is not None:
+        if isinstance(container[key], dict) and isinstance(container[key].get(mark.key), str):
+            yield container[key], mark.key, mark.folder
+    elif mark is not None:
         if isinstance(container[key], str):
             yield container, key, mark.folder
     else:

@@ -90,7 +90,7 @@ class DrivelineTable(ConfigTable):
     #: Driveline file, relative to this one, or the bare name of an installed one.
     file: Annotated[str, InFile("powertrains")] | None = None
     #: Components as in a driveline file ([driveline.NAME.components.X]).
-    components: dict[str, dict[str, Any]] = {}
+    components: dict[str, dict[str, Annotated[Any, InFile("", "csv")]]] = {}
     #: Connections as in a driveline file.
     connections: list[list[str]] = []
 

@@ -35,6 +35,10 @@ NO_WEIGHT = (0.0, 0.0, 0.0)
 #: a start that is no attitude
 JOINED = 'joint = "spherical"\nquaternion = [1.0, 0.1, 0.0, 0.0]'
 
+#: a component with a table in a file
+LINING = """[driveline.drive.components]
+lining = { kind = "BearingFriction", tau_pos = { columns = ["speed_radps", "torque_Nm"], csv = "lining.csv" } }"""
+
 
 def on_the_wheel(line: Driveline, **inputs: Signal) -> Coupled:
     named = {key.replace("__", "."): value for key, value in inputs.items()}
@@ -50,6 +54,19 @@ def test_a_tree_with_components_of_its_own_may_be_extended(tmp_path: Path) -> No
     mine, given = load_tree(path), load_tree(TREES / "body_mounted_actuator.toml")
     assert mine.config.tree.name == "mine" and mine.system.row_names == given.system.row_names
     assert np.array_equal(mine.q, given.q) and np.array_equal(mine.v, given.v)
+
+
+@with_pinocchio
+def test_a_table_stands_beside_the_file_that_names_it(tmp_path: Path) -> None:
+    """Also when a file in another folder extends that one."""
+    base = tmp_path / "base"
+    base.mkdir()
+    text = (TREES / "body_mounted_actuator.toml").read_text()
+    text = text.replace('["motor.flange", "rotor.flange_a"]', '["motor.flange", "lining.flange_a", "rotor.flange_a"]')
+    (base / "arm.toml").write_text(text.replace("[driveline.drive.components]", LINING))
+    (base / "lining.csv").write_text("speed_radps,torque_Nm\n0,3\n100,5\n")
+    (tmp_path / "mine.toml").write_text('kind = "tree"\nextends = "base/arm.toml"\n')
+    assert load_tree(tmp_path / "mine.toml").system.row_names == load_tree(base / "arm.toml").system.row_names
 
 
 @with_pinocchio
