@@ -4,7 +4,8 @@
     only=ids                           of these identifiers; default: all
     Protector(database, node)          counters and checksums made anew, as the database says
 
-Error and remote frames are left out. Memory is that of some frames, whatever the length of the log.
+Error and remote frames are left out. Memory is that of some frames, whatever the length of the log; an
+MF4 log is read group by group into memory.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.blf_containers import check_containers
 from torqueloop.hil.can.database import CanDatabase, E2ESettings, bus_id
 from torqueloop.hil.can.frame import BRS_FLAG, ERROR_FLAG, ESI_FLAG, EXTENDED, FD_FLAG, REMOTE_FLAG, Frame
+from torqueloop.hil.can.mf4_blocks import check_blocks
 from torqueloop.hil.common.lean_imports import with_asammdf
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 #: endings of the logs that are read
 SUFFIXES = (".blf", ".asc", ".log", ".mf4", ".trc", ".csv", ".db")
+#: ending -> raises ValueError where reading would take much memory
+_BOUNDED: dict[str, Callable[[Path], None]] = {".blf": check_containers, ".mf4": check_blocks}
 #: data bytes of the longest frame
 LONGEST = 64
 #: the coarsest of them has microseconds: so much may lie between a frame and its time in a log [s]
@@ -40,8 +44,8 @@ def log_messages(path: Path) -> Iterator[can.Message]:
         needed = "reading MF4 needs asammdf, which is not installed: pip install 'torqueloop[mf4]'"
         raise ConfigError(needed, file=str(path))
     try:
-        if path.suffix.lower() == ".blf":
-            check_containers(path)
+        if check := _BOUNDED.get(path.suffix.lower()):
+            check(path)
         with can.LogReader(path) as reader:
             for message in reader:
                 # the readers take some values as they stand in the log, whatever they are
