@@ -1,6 +1,6 @@
 """Cost of one step against the size of the driveline: 1 to 99 friction elements, 1 to 30 planetary sets.
 
-    python scripts/bench/bench_size.py [--out build/bench_size] [--quick] [--order 2|4] [--no-instructions] [--json]
+    python scripts/bench/bench_size.py [--out build/bench_size] [--quick] [--order 2|4] [--no-instructions]
 
 Two families of chains, generic kernel, step 1 ms:
 
@@ -38,10 +38,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench_step import cpu_name
 from instruction_counts import CountingError, Job, instruction_counts
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 from rich.table import Table
 
 from torqueloop.core.compile.compiler import compile_driveline
@@ -259,113 +260,58 @@ def exponents(cases: list[Case]) -> list[dict[str, Any]]:
 
 
 def draw(cases: list[Case], growth: list[dict[str, Any]], path: Path, title: str) -> None:
-    """Log-log: columns families, rows per step and per event; instructions where there are some, else time."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    """Log-log over the number of elements: a column for each family, a row for each of CURVES that was measured."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    counted = any(math.isfinite(c.instructions) for c in cases)
-    unit = "instructions" if counted else "ns"
-    colours = {"sliding": "#e8891d", "stuck": "#2a66b9", "event": "#1a8a54", "storm": "#c9302c"}
-    markers = {"sliding": "o", "stuck": "s", "event": "D", "storm": "^"}
+    curves = {label: at for label, (_, at) in CURVES.items() if any(math.isfinite(getattr(c, at)) for c in cases)}
     found = {(g["what"], g["family"], g["state"]): g["exponent"] for g in growth}
-    look: Any = {
-        "font.size": 9.5, "axes.grid": True, "grid.color": "#dfe3ea", "grid.linewidth": 0.6,
-        "axes.edgecolor": "#b6bdc9",
-        "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "legend.frameon": False,
-        "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlesize": 10, "text.color": "#1d2430",
-    }  # fmt: skip
-    words = {
-        "clutches": "shafts joined by clutches, a brake on each",
-        "planets": "planetary sets in series, brakes on rings",
-    }
-    rows = (("ns per step", "ns"), *((("instructions per step", "instructions"),) if counted else ()),
-            (f"{unit} per event", f"{unit}_event"))  # fmt: skip
-    with mpl.rc_context(look):
-        figure = Figure(figsize=(10.5, 3.4 * len(rows)), layout="constrained")
-        FigureCanvasAgg(figure)
-        grid = figure.subplots(len(rows), len(FAMILIES), sharex="col", sharey="row", squeeze=False)
-        for row, (line, (label, attribute)) in enumerate(zip(grid, rows, strict=True)):
-            for ax, family in zip(line, FAMILIES, strict=True):
-                top: tuple[float, float] | None = None
-                for state in STATES:
-                    chosen = [c for c in cases if (c.family, c.state) == (family, state)]
-                    points = [(c.elements, getattr(c, attribute)) for c in chosen]
-                    points = [(x, y) for x, y in points if math.isfinite(y) and y > 0.0]
-                    if not points:
-                        continue
-                    x, y = np.array(points).T
-                    power = found.get((label, family, state), math.nan)
-                    text = f"{state}  $\\propto N^{{{power:.2f}}}$" if math.isfinite(power) else state
-                    ax.loglog(x, y, marker=markers[state], ms=4, lw=1.4, color=colours[state], label=text)
-                    if top is None or y[-1] > top[1]:
-                        top = (float(x[-1]), float(y[-1]))
-                if top is not None:
-                    reach = np.array([top[0] / 6.0, top[0]])
-                    ax.loglog(reach, 1.7 * top[1] * (reach / top[0]) ** DEMAND, ls="--", lw=1.0, color="#6b7483",
-                              label="slope 2")  # fmt: skip
-                ax.set_title(words[family] if row == 0 else "")
-                ax.legend(fontsize=8.5)
-                for axis in (ax.xaxis, ax.yaxis):
-                    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}".replace(",", "\u2009")))
-                    axis.set_minor_formatter(NullFormatter())
-                ax.set_xticks([1, 2, 5, 10, 20, 50, 100] if family == "clutches" else [1, 2, 5, 10, 20, 30])
-                if row == len(rows) - 1:
-                    ax.set_xlabel("friction elements N")
-            line[0].set_ylabel(label)
-        figure.suptitle(title, fontsize=9, color="#6b7483", x=0.01, ha="left")
-        figure.savefig(path, dpi=130, facecolor="white")
+    figure = Figure(figsize=(10.5, 3.4 * len(curves)), layout="constrained")
+    grid = figure.subplots(len(curves), len(FAMILIES), sharex="col", sharey="row", squeeze=False)
+    for line, (label, attribute) in zip(grid, curves.items(), strict=True):
+        for ax, family in zip(line, FAMILIES, strict=True):
+            for state, mark in zip(STATES, "osD^", strict=True):
+                chosen = [c for c in cases if (c.family, c.state) == (family, state) and getattr(c, attribute) > 0.0]
+                power = found.get((label, family, state), math.nan)
+                text = f"{state}, exponent {power:.2f}" if math.isfinite(power) else state
+                if chosen:
+                    ax.loglog(
+                        [c.elements for c in chosen], [getattr(c, attribute) for c in chosen], marker=mark, label=text
+                    )
+            ax.set(xlabel="friction elements", ylabel=label, title=family)
+            ax.grid(True)
+            ax.legend(fontsize=8)
+    figure.suptitle(title)
+    figure.savefig(path, dpi=130)
 
 
-def show(console: Console, cases: list[Case], growth: list[dict[str, Any]], reason: str | None) -> None:
+def show(cases: list[Case], growth: list[dict[str, Any]], reason: str | None) -> None:
     """Tables of the costs and of the exponents."""
     table = Table(title="cost of one step", title_justify="left")
     for name in ("family", "elements", "speeds", "state", "ns/step", "instr/step", "first pass", "events/step", "most",
-                 "instr/event", "fallbacks", "dearest functions"):  # fmt: skip
-        table.add_column(name, justify="left" if name in ("family", "state", "dearest functions") else "right")
-
-    def number(value: float, form: str = ",.0f") -> str:
-        return format(value, form) if math.isfinite(value) else "-"
-
+                 "instr/event", "fallbacks", "most expensive functions"):  # fmt: skip
+        table.add_column(name)
     for c in cases:
-        dear = ", ".join(f"{k} {100 * v:.0f} %" for k, v in list(c.where.items())[:3])
-        table.add_row(
-            c.family, str(c.elements), str(c.speeds), c.state, number(c.ns), number(c.instructions),
-            number(c.instructions_first), number(c.events, ".2f"), str(c.counters["splits_max"]),
-            number(c.instructions_event), str(c.counters["fallbacks"]), dear,
-            end_section=c.state == STATES[-1],
-        )  # fmt: skip
-    console.print(table)
+        first = ", ".join(f"{k} {100 * v:.0f} %" for k, v in list(c.where.items())[:3])
+        figures = (c.ns, c.instructions, c.instructions_first, c.events, c.counters["splits_max"],
+                   c.instructions_event, c.counters["fallbacks"])  # fmt: skip
+        numbers = [f"{x:,.2f}" if x is c.events else f"{x:,.0f}" for x in figures]
+        table.add_row(c.family, str(c.elements), str(c.speeds), c.state, *numbers, first)
+    fitted = Table(title=f"growth exponents, larger half of the sizes (demand: at most {DEMAND:g})",
+                   title_justify="left")  # fmt: skip
+    for name in ("what", "family", "state", "exponent", ""):
+        fitted.add_column(name)
+    words = {True: "", False: "above the demand", None: "no demand: the number of events grows with the size"}
+    for g in growth:
+        fitted.add_row(g["what"], g["family"], g["state"], f"{g['exponent']:.2f}", words[g["within_demand"]])
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    console.print(table, fitted)
     if reason:
         console.print(f"no instruction counts: {reason}")
-    title = f"growth exponents, larger half of the sizes (demand: at most {DEMAND:g})"
-    fitted = Table(title=title, title_justify="left")
-    for name in ("what", "family", *STATES):
-        fitted.add_column(name, justify="left" if name in ("what", "family") else "right")
-    for label in CURVES:
-        for family in FAMILIES:
-            found = {g["state"]: g for g in growth if (g["what"], g["family"]) == (label, family)}
-            if found:
-                marks = {True: "", False: " !", None: " *"}
-                cells = {s: f"{g['exponent']:.2f}{marks[g['within_demand']]}" for s, g in found.items()}
-                fitted.add_row(label, family, *(cells.get(s, "-") for s in STATES))
-    console.print(fitted)
-    console.print("! above the demand   * number of events per step grows with the size: no demand")
 
 
 def plain(value: Any) -> Any:
     """NaN is null in JSON."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def cpu_name() -> str:
-    """Model name of the CPU as the kernel gives it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()
 
 
 def main() -> int:
@@ -375,32 +321,17 @@ def main() -> int:
     parser.add_argument("--order", type=int, choices=(2, 4), default=2, help="order of the integrator (default 2)")
     parser.add_argument("--rounds", type=int, default=15, help="rounds of the timed stretch (default 15)")
     parser.add_argument("--no-instructions", action="store_true", help="wall time only")
-    parser.add_argument("--json", action="store_true", help="print the JSON instead of tables")
     options = parser.parse_args()
     if options.rounds < 1:
         parser.error("--rounds must be at least 1")
-    plan = [
-        (family, size, state)
-        for family, (_, sizes) in FAMILIES.items()
-        for size in (sizes[:-3] if options.quick else sizes)
-        for state in STATES
-    ]
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)
-    bar = Progress(
-        TextColumn("{task.description:12s}"), BarColumn(30), TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TimeRemainingColumn(), console=Console(stderr=True), transient=True,
-    )  # fmt: skip
     cases: list[Case] = []
     reason: str | None = "switched off" if options.no_instructions else None
-    with bar:
-        task = bar.add_task("wall time", total=len(plan))
-        for family, size, state in plan:
-            case = prepare(family, size, state, options.order)
-            wall_time(case, options.rounds)
-            cases.append(case)
-            bar.advance(task)
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        for family, (_, sizes) in FAMILIES.items():
+            for size in bar.track(sizes[:-3] if options.quick else sizes, description=f"wall time, {family}"):
+                for state in STATES:
+                    cases.append(prepare(family, size, state, options.order))
+                    wall_time(cases[-1], options.rounds)
         if reason is None:
             counting = bar.add_task("instructions", total=2 * len(cases))
             reason = count_instructions(cases, lambda: bar.advance(counting))
@@ -419,16 +350,11 @@ def main() -> int:
         "demand": DEMAND,
     }
     (options.out / "bench_size.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
-    title = f"generic kernel, order {options.order}, h = 1 ms, {cpu_name()}"
-    try:
-        draw(cases, growth, options.out / "bench_size.png", title)
-    except ImportError:
-        print("no plot: matplotlib is not installed", file=sys.stderr)
-    if options.json:
-        print(json.dumps(result))
-        return 0
-    show(console, cases, growth, reason)
-    console.print(f"written: {options.out / 'bench_size.json'}, {options.out / 'bench_size.png'}")
+    draw(
+        cases, growth, options.out / "bench_size.png", f"generic kernel, order {options.order}, h = 1 ms, {cpu_name()}"
+    )
+    show(cases, growth, reason)
+    print(f"written: {options.out / 'bench_size.json'}, {options.out / 'bench_size.png'}")
     return 0
 
 
