@@ -246,10 +246,12 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     context: zmq.Context[Any] = zmq.Context()
     inner: zmq.Socket[bytes] = context.socket(zmq.PAIR)
+    binding = Binding.from_json(given.binding)
     inner.setsockopt(zmq.LINGER, 1000)
+    inner.setsockopt(zmq.SNDHWM, binding.queue)
     inner.connect(given.inner)
     try:
-        return serve(Binding.from_json(given.binding), inner)
+        return serve(binding, inner)
     finally:
         inner.close()
         context.term()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from torqueloop.core.components import Inertia, JointShaft, MovingCarrier, ShaftBearing, Torque
 from torqueloop.core.components.carriers import POSE
+from torqueloop.core.components.joint_shafts import CONSTANT_VELOCITY
 from torqueloop.core.describe.component import Component
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.signals import Function
@@ -111,12 +112,15 @@ class Geometry:
             plane = np.cross(s, np.eye(3)[int(np.argmin(np.abs(s)))])
         across = np.cross(n[0], plane / np.linalg.norm(plane))
         pin_a = about(n[0], shaft.theta, across)
-        pin_b = np.cross(self.fork(pin_a, s), n[1])
+        pin_b = np.cross(self.fork(pin_a, n[0], s), n[1])
         turns = [matrix(p) for p in assembled]
         self.pins = [R.T @ (pin / np.linalg.norm(pin)) for R, pin in zip(turns, (pin_a, pin_b), strict=True)]
 
-    def fork(self, pin_a: Array, s: Array) -> Array:
-        """Fork of the shaft at joint b."""
+    def fork(self, pin_a: Array, n_a: Array, s: Array) -> Array:
+        """Fork of the shaft at joint b. A joint of constant velocity turns the pin with the axis, the shortest way."""
+        if self.shaft.joint_a == CONSTANT_VELOCITY:
+            axis = cross(n_a, s)
+            pin_a = about(axis / np.linalg.norm(axis), math.atan2(np.linalg.norm(axis), n_a @ s), pin_a)
         return about(s, self.shaft.phase, cross(s, pin_a))
 
     def at(self, a: Array, b: Array) -> tuple[list[Array], list[Array], Array]:
@@ -130,8 +134,8 @@ class Geometry:
 
     def twist(self, t: float, phi_a: float, phi_b: float) -> float:
         """Angle about the shaft between its own two forks, within a quarter turn."""
-        _, _, s = self.at(self.poses[0](t), self.poses[1](t))
-        one, other = self.fork(self.pin(t, 0, phi_a), s), cross(s, self.pin(t, 1, phi_b))
+        n, _, s = self.at(self.poses[0](t), self.poses[1](t))
+        one, other = self.fork(self.pin(t, 0, phi_a), n[0], s), cross(s, self.pin(t, 1, phi_b))
         return math.remainder(math.atan2(cross(other, one) @ s, one @ other), math.pi)
 
     def forces(self, t: float, phi_a: float, phi_b: float, tau: float) -> tuple[list[Array], Array, list[Array]]:

@@ -15,6 +15,7 @@ from torqueloop.core.analyse.section_grid import Grid, Net, lines
 from torqueloop.core.components import IdealPlanetary, Inertia, Planetary, Ravigneaux
 from torqueloop.core.components.files import load
 from torqueloop.core.describe.driveline import Driveline
+from torqueloop.hil.animate.stage import stage
 
 GEARBOXES = Path(__file__).parents[2] / "configs" / "gearboxes"
 
@@ -26,6 +27,11 @@ def explicit() -> Driveline:
     line.add("stepped", Planetary(z_sun=30, z_planet_sun=20, z_planet_ring=14, z_ring=70))
     line.add("pair", Ravigneaux(z_sun1=30, z_sun2=36, z_planet1=18, z_planet2=24, z_ring=84))
     line.add("both", Ravigneaux(z_sun1=30, z_sun2=36, z_planet1=18, z_planet2=24, z_planet2_sun=20, z_ring=84))
+    # long planets of (84 - 60)/2 teeth: those inside must have (84 - 30)/2 - 12 at least to reach from the sun to them
+    line.add("plus", IdealPlanetary(z_sun=30, z_ring=84, plus_set=True))
+    line.add("plain", IdealPlanetary(z_sun=60, z_ring=84))
+    line.connect("plus.carrier", "plain.carrier")
+    line.connect("plus.ring", "plain.ring")
     return line
 
 
@@ -136,6 +142,11 @@ def test_a_way_is_drawn_as_tubes_and_discs_of_its_length() -> None:
     tubes, discs = lines(net)
     assert sum(b - a for _, a, b in tubes) == 3 and sum(b - a for _, a, b in discs) == 2
     assert min(a for _, a, _ in tubes) == 0 and max(b for _, _, b in discs) == 2
+
+
+@pytest.mark.parametrize("name", ["zf_4hp22", "zf_4hp22_small"])
+def test_coaxial_shafts_of_a_gearbox_that_exists_do_not_cross(name: str) -> None:
+    assert stage(load(GEARBOXES / f"{name}.toml")).section.crossings == 0
 
 
 def test_every_coupling_gets_a_place_of_its_own_and_its_shafts_reach_it() -> None:

@@ -4,6 +4,7 @@ geometry of the crosses alone, motion against independent integrations, orders, 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -41,6 +42,7 @@ from torqueloop.core.components import (
     World,
 )
 from torqueloop.core.components.carriers import POSE
+from torqueloop.core.components.joint_shafts import CONSTANT_VELOCITY
 from torqueloop.core.describe.driveline import Driveline
 from torqueloop.core.describe.errors import CompileError, OverconstrainedError, RangeError, SimulationError
 from torqueloop.core.signals import Constant, Function, Sine, Step
@@ -123,6 +125,17 @@ def test_each_of_two_shafts_pushes_its_own_carriers() -> None:
     for quantity in ("bend_a", "bend_b", "distance"):
         np.testing.assert_allclose(both[f"u2.{quantity}"], alone[f"u.{quantity}"], rtol=1e-3)
     assert np.abs(both["A.f_x"] - both["A2.f_x"]).max() > 1.0
+    energy = both.energy()
+    assert energy.heat["u2.loss"] > 0.0 and energy.unshown == ()
+
+
+def test_behind_a_joint_of_constant_velocity_the_twist_is_that_of_the_universal_joint_at_the_other_end() -> None:
+    shaft = replace(SHAFT, joint_a=CONSTANT_VELOCITY)
+    run = Simulation(shaft_of(shaft, 4), h=1e-3).run(0.2, moved(A=swing, B=sway))
+    geometry = Geometry(shaft, swing, sway, ASSEMBLED)
+    for k in range(1, 200, 13):
+        expected = geometry.twist(float(run.time[k]), float(run["a.phi"][k]), float(run["b.phi"][k]))
+        assert abs(math.remainder(expected - float(run["u.twist"][k]), math.pi)) < 1e-12
 
 
 def elastic(geometry: Geometry, t: Array, c: float, d: float, w: float) -> Array:

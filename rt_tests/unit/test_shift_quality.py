@@ -88,7 +88,7 @@ def plain(signals: Signals, shift: Shift, begin_s: float, end_s: float) -> dict[
     w_in, w_out, a = signals["turbine.w"], signals["out.w"], signals["car.a"]
     most = max(abs(ratios[shift.gear_from]), abs(ratios[shift.gear_to]))
     levels = mean(a, begin_s - 0.1, begin_s), mean(a, shift.end_s + 2 * near, shift.end_s + 0.1 + 2 * near)
-    heats = [signals[f"{e}.heat"][window[-1]] - signals[f"{e}.heat"][window[0]] for e in ("A", "B")]
+    heats = [signals[f"{e}.heat"][window[-1]] - signals[f"{e}.heat"][window[0]] for e in ("A", "B", "D")]
     slope = {k: float(np.polyfit(t[k - 29 : k + 30], a[k - 29 : k + 30], 1)[0]) for k in window}
     carried = {"A": np.abs(signals["A.tau"]), "B": np.abs(signals["B.tau"])}
     on = carried["A" if shift.gear_to == "R" else "B"][inside[0] : inside[-1] + 101]
@@ -122,11 +122,14 @@ def two_shifts(second_s: float = 5.1) -> tuple[Signals, list[Shift], list[float]
         TCU__gear_target=np.where(t < 4.0005, 1.0, np.where(t < second_s + 5e-4, 2.0, -1.0)),
         A__mode=np.where(t < 5.8, 1.0, 0.0), A__tau=a_on, A__w_rel=slip_a, A__p=a_on * 1e4,
         A__heat=7.0 + np.cumsum(np.abs(a_on * slip_a)) * TICK_S,
-        B__mode=np.where(t < 4.8, 1.0, 0.0), B__tau=b_on, B__w_rel=slip_b, B__p=-b_on * 1e4,
+        # sticks in the last sample in which an element is looked for, 0.1 s behind the sync
+        B__mode=np.where(t < 4.8995, 1.0, 0.0), B__tau=b_on, B__w_rel=slip_b, B__p=-b_on * 1e4,
         B__heat=9.0 + np.cumsum(np.abs(b_on * slip_b)) * TICK_S,
         # closes with the shifts without a slip; not pressed; open: none of them comes on
         C__mode=np.where(t < 4.0, 1.0, 0.0), C__tau=none + 500.0, C__w_rel=none, C__p=none,
         F__mode=np.where(t < 4.8, 1.0, 0.0), F__tau=none + 500.0, F__w_rel=none + 50.0,
+        # drags for ever, in the last sample as well
+        D__mode=none + 1.0, D__tau=none + 2.0, D__w_rel=none + 30.0, D__p=none, D__heat=60.0 * t,
     )  # fmt: skip
     return signals, [Shift("1", "2", 4.3, 4.8), Shift("2", "R", 5.4, 5.8)], [4.001, second_s + 1e-3]
 
@@ -156,10 +159,10 @@ def test_a_shift_at_either_end_of_a_recording_takes_what_there_is() -> None:
     signals, both, commands = two_shifts()
     cut = signals.part(3000, 5850)
     whole = sq.shift_quality(signals, both, {})
-    for q, other in zip(sq.shift_quality(cut, both, {}), whole, strict=True):
+    for q, other, drag in zip(sq.shift_quality(cut, both, {}), whole, (0.0, 60.0 * 0.45), strict=True):
         assert (q.begin_s, q.time, q.flare) == (other.begin_s, other.time, None)
         assert q.fill == pytest.approx(other.fill, abs=0.005)  # of the largest torque that was recorded
-        assert q.vdv == pytest.approx(other.vdv, rel=0.1) and q.energy == pytest.approx(other.energy, rel=1e-9)
+        assert q.vdv == pytest.approx(other.vdv, rel=0.1) and q.energy == pytest.approx(other.energy - drag, rel=1e-9)
     # a shift whose command was not recorded begins where the old ratio ends; so does one that was asked for too early
     assert [q.begin_s for q in sq.shift_quality(signals.part(4100, 12000), both, {})] == [
         4.3,
