@@ -32,6 +32,7 @@ from stages.subscribers import telemetry
 from torqueloop.cython_kernels.probes.reaction import answer_frames
 from torqueloop.hil.can.database import bus_id
 from torqueloop.hil.can.raw_socket import open_raw
+from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.results.run import RunStats
 from torqueloop.hil.rig.assemble.parts import build
 from torqueloop.hil.rig.resolve.plan import load_plan
@@ -39,6 +40,8 @@ from torqueloop.hil.runs.recorded_run import read_run
 
 WORK = Path("/run/torqueloop")
 PRIORITY = 80
+#: ticks that are looked at by themselves, as the beginning of a run
+START_TICKS = 200
 #: runs for how late the rig wakes, beside the long one [s]
 AGAIN_S = 10.0
 #: highest first: the first rate without a missed tick is the result
@@ -54,6 +57,8 @@ def _kept(stats: RunStats) -> dict[str, Any]:
         "overruns",
         "lost_time_s",
         "margin_min_us",
+        "minor_faults",
+        "major_faults",
     )
     kept: dict[str, Any] = {name: getattr(stats.clock, name) for name in names}
     kept |= {"degraded": stats.degraded, "safe_state": asdict(stats.safe_state)}
@@ -78,6 +83,7 @@ def rig_60_s(seconds: float) -> dict[str, Any]:
         stats = run(rig, seconds, folder / "out")
     tcu = tcu_stats(folder)
     found = {**_kept(stats), "shifts": [s["shift"] for s in tcu["shifts"]], "tcu_lateness": tcu["lateness"]}
+    found["start_p99_us"] = start_p99(folder / "out")
     wakes = [stats.clock.wake_lateness_us.p999]
     for k in range(2):
         again = WORK / f"rig_again_{k}"
@@ -85,6 +91,15 @@ def rig_60_s(seconds: float) -> dict[str, Any]:
         with tcu_process(again):
             wakes.append(run(rig, AGAIN_S, again / "out").clock.wake_lateness_us.p999)
     return {**found, "wake_p999_us": wakes}
+
+
+def start_p99(out: Path) -> dict[str, tuple[float, float]]:
+    """Of lateness and computing: p99 of the first START_TICKS ticks and of the others [us]."""
+    recorded = read_signals(out)
+    return {
+        name: (float(np.quantile(us[:START_TICKS], 0.99)), float(np.quantile(us[START_TICKS:], 0.99)))
+        for name, us in (("wake_lateness", recorded.wake_lateness_us), ("compute", recorded.compute_us))
+    }
 
 
 def mounts(seconds: float) -> dict[str, Any]:

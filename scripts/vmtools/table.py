@@ -34,6 +34,8 @@ def table(found: dict[str, Any]) -> str:
         lines.append(
             f"wake lateness us    rig        p50 {late['p50']:.2f}  p99 {late['p99']:.2f}  p99.9 {late['p999']:.2f}"
         )
+    for name, (first, others) in rig.get("start_p99_us", {}).items():
+        lines.append(f"start, p99 us       {name:<13} first ticks {first:.2f}  others {others:.2f}")
     if "p999" in cyclic:
         values = "  ".join(f"{n} {cyclic[k]:.2f}" for n, k in (("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")))
         lines.append(f"                    cyclictest {values}")
