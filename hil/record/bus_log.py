@@ -132,23 +132,31 @@ def unpack_frames(stream: StreamData) -> NDArray[Any]:
     return np.frombuffer(b"".join(parts), FD_FRAME_DTYPE)
 
 
+def plain_frames(frames: NDArray[Any]) -> Iterator[tuple[int, int, int, int, bytes]]:
+    """Time [ns], identifier, flags, bus and data of each frame, in the order of their times. Columns are made plain as
+    a whole: a line or a message of python-can takes less than half of the time that it takes from a record of NumPy."""
+    frames = frames[np.argsort(frames["t_ns"], kind="stable")]
+    columns = (frames[name].tolist() for name in ("t_ns", "id", "flags", "bus", "dlc"))
+    data, width = frames["data"].tobytes(), frames["data"].shape[1]
+    for k, (t_ns, can_id, flags, bus, dlc) in enumerate(zip(*columns, strict=True)):
+        yield t_ns, can_id, flags, bus, data[k * width : k * width + min(dlc, width)]
+
+
 def candump_lines(frames: NDArray[Any], channels: Sequence[str], epoch_ns: int = 0) -> Iterable[str]:
     """Lines as `candump -l` writes them: `(t) channel id#data`, without the direction that newer versions can add and
     Wireshark does not read. channels: name of each bus."""
-    order = np.argsort(frames["t_ns"], kind="stable")
     names = [channel.replace(" ", "_") or "can" for channel in channels]
-    for frame in frames[order]:
-        t_us, rest = divmod(int(frame["t_ns"]) + epoch_ns, 1000)
+    for t_ns, can_id, flags, bus, held in plain_frames(frames):
+        t_us, rest = divmod(t_ns + epoch_ns, 1000)
         t_us += rest >= 500
-        can_id, flags, dlc = int(frame["id"]), int(frame["flags"]), int(frame["dlc"])
         text = f"{can_id & 0x1FFFFFFF:08X}" if can_id & ID_EXTENDED else f"{can_id & 0x7FF:03X}"
-        data = f"R{dlc}" if flags & FLAG_REMOTE else bytes(frame["data"][:dlc]).hex().upper()
+        data = f"R{len(held)}" if flags & FLAG_REMOTE else held.hex().upper()
         if flags & FLAG_FD:
             # as canutils: the flags BRS (1) and ESI (2) between ## and the data
             data = f"#{(flags >> 3) & 3:X}{data}"
         if flags & FLAG_ERROR:
             text = f"{0x20000000 | (can_id & 0x1FFFFFFF):08X}"
-        yield f"({t_us // 1_000_000}.{t_us % 1_000_000:06d}) {names[frame['bus']]} {text}#{data}"
+        yield f"({t_us // 1_000_000}.{t_us % 1_000_000:06d}) {names[bus]} {text}#{data}"
 
 
 def write_candump(run_dir: Path | str, target: Path | str | IO[str]) -> int:
@@ -174,11 +182,10 @@ def messages(frames: NDArray[Any], epoch_ns: int = 0, first_channel: int = 0) ->
     """Frames as python-can knows them, in the order of their times; timestamp [s] with the epoch added."""
     import can
 
-    for frame in frames[np.argsort(frames["t_ns"], kind="stable")]:
-        can_id, flags, n_data = int(frame["id"]), int(frame["flags"]), int(frame["dlc"])
+    for t_ns, can_id, flags, bus, held in plain_frames(frames):
         remote = bool(flags & FLAG_REMOTE)
         yield can.Message(
-            timestamp=(int(frame["t_ns"]) + epoch_ns) * 1e-9,
+            timestamp=(t_ns + epoch_ns) * 1e-9,
             arbitration_id=can_id & (0x1FFFFFFF if can_id & ID_EXTENDED else 0x7FF),
             is_extended_id=bool(can_id & ID_EXTENDED),
             is_remote_frame=remote,
@@ -187,9 +194,9 @@ def messages(frames: NDArray[Any], epoch_ns: int = 0, first_channel: int = 0) ->
             bitrate_switch=bool(flags & FLAG_BRS),
             error_state_indicator=bool(flags & FLAG_ESI),
             is_rx=not flags & FLAG_TX,
-            dlc=n_data,
-            data=None if remote else bytes(frame["data"][:n_data]),
-            channel=first_channel + int(frame["bus"]),
+            dlc=len(held),
+            data=None if remote else held,
+            channel=first_channel + bus,
         )
 
 

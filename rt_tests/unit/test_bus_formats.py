@@ -65,6 +65,18 @@ def test_every_frame_comes_back(run_dir: Path, ending: str) -> None:
     assert by_id[0x301].is_remote_frame
 
 
+@pytest.mark.parametrize("ending", ["blf", "log"])
+def test_frames_that_were_logged_out_of_order_keep_their_own_data_and_length(tmp_path: Path, ending: str) -> None:
+    """A received frame is older than one that was sent before it was taken from the socket."""
+    writer = ChunkWriter(tmp_path / "bus", bus_header("vcan0", 1_700_000_000_000_000_000))
+    for ms, data in ((3, b"\x03\x33"), (1, b"\x01\x11\x11"), (2, b"\x02")):
+        writer.write(pack_frame(1_000_000 * ms, 0x100 + ms, data, tx=False))
+    writer.close()
+    write_bus_log(tmp_path, tmp_path / f"bus.{ending}")
+    found = [(m.arbitration_id, bytes(m.data)) for m in can.LogReader(str(tmp_path / f"bus.{ending}"))]
+    assert found == [(0x101, b"\x01\x11\x11"), (0x102, b"\x02"), (0x103, b"\x03\x33")]
+
+
 def test_mf4_is_a_bus_log_that_asammdf_decodes(run_dir: Path) -> None:
     """With the database, the signals come out of it: what an ASAM bus log is for."""
     asammdf = pytest.importorskip("asammdf")
