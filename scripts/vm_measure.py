@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Latencies on a PREEMPT_RT kernel with SocketCAN, in guest time that counts instructions: the same on every host.
 
-    scripts/vm_measure.py [--out FILE] [--seconds 60] [--only NAME,...]
+    scripts/vm_measure.py [--out FILE] [--seconds 60] [--only NAME,...] [--timeout 2700]
 
 Names: rig, cyclictest, reaction_echo, reaction_socket, reaction_full, rates, restbus, io, io_faults, setup_host,
 clients; only by name: interfaces (all rigs of makers, an hour on a busy computer), or one of them (desk_j1939 ...),
@@ -77,9 +77,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "vm-results" / "measure.json")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--only", default="")
+    parser.add_argument("--timeout", type=float, default=2700.0, metavar="S", help="of the host's time")
     given = parser.parse_args()
     try:
-        found = measure(given.out.resolve(), given.seconds, given.only)
+        found = measure(given.out.resolve(), given.seconds, given.only, given.timeout)
     except Unavailable as reason:
         print(f"vm: not available here: {reason}", file=sys.stderr)
         return SKIPPED

@@ -21,6 +21,7 @@ from vm_process import RESULTS
 
 import torqueloop
 import torqueloop as tl
+from torqueloop.cython_kernels.tick.rig import CAUSES
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 CONFIGS = Path(torqueloop.__file__).parent / "configs"
@@ -165,6 +166,13 @@ def test_a_rig_that_is_killed_leaves_all_devices_at_safe_values(found):
     assert all(abs(killed["before"][pin] - safe) > 0.1 for pin, safe in SAFE.items())
     assert killed["after"] == pytest.approx(SAFE, abs=3.1e-4)
     assert "error values 0 0" in killed["module"]
+
+
+def test_each_cause_of_the_safe_state_latches_alone_and_says_what_it_is(found):
+    """The stage itself compares cause, sentence and tick."""
+    assert "error" not in found["detectors"], found["detectors"]["error"]
+    latched = {name.partition(",")[0]: safe["kind"] for name, safe in found["detectors"].items()}
+    assert latched == {cause: cause for cause in CAUSES}
 
 
 def test_setup_host_changes_what_it_says_and_undo_restores_the_machine(found):

@@ -23,7 +23,9 @@ sys.path.append(str(Path(__file__).parents[1] / "judges"))
 
 import numpy as np
 from stages.buses import RIGS, interfaces, restbus
+from stages.detectors import detectors
 from stages.electrical import io_drive, io_faults
+from stages.everything import everything
 from stages.host import setup_host
 from stages.inside import CONFIGS, program, run, say, subprocess, tcu_process, tcu_stats
 from stages.rigs import PING_ID, PONG_ID, write_rig
@@ -261,12 +263,14 @@ def main() -> int:
         "restbus": lambda: restbus(WORK / "restbus", given.seconds if given.only else min(10.0, given.seconds)),
         "io": lambda: io_drive(WORK / "io", given.programs, given.seconds, 400),
         "io_faults": lambda: io_faults(WORK / "io_faults", given.programs, 6 if given.seconds >= 60.0 else 1),
+        "detectors": lambda: detectors(WORK / "detectors", given.programs),
         "setup_host": lambda: setup_host(WORK / "setup_host"),
         "clients": lambda: clients(given.result.parent / "clients.xml"),
     }
     more: dict[str, Callable[[], dict[str, Any]]] = {
         "interfaces": lambda: interfaces(WORK / "interfaces", RIGS),
         "mounts": lambda: mounts(min(30.0, given.seconds)),
+        "everything": lambda: everything(given.result.parent / "everything", given.seconds),
         "telemetry": lambda: telemetry(WORK / "telemetry", min(20.0, given.seconds)),
     }
     more |= {rig: lambda rig=rig: interfaces(WORK / rig, (rig,))[rig] for rig in RIGS}  # type: ignore[misc]

@@ -18,7 +18,7 @@ _PROBE = """
 import sys, tempfile
 sys.path[:0] = {folders!r}
 sys.modules["asammdf"] = None
-import stages.inside
+import stages.inside, rich._emoji_codes, torqueloop.hil.cli.watch, torqueloop.hil.watch.server
 import can.interfaces.socketcan, torqueloop.hil.ecu.soft_tcu, torqueloop.hil.vehicle.model
 from torqueloop.hil.ecu.soft_tcu import soft_tcu
 from torqueloop.hil.rig.run.replay import replay
@@ -32,7 +32,7 @@ with tempfile.TemporaryDirectory() as t:
     replay(Path(t) / "r")
 {more}
 """
-_DATA = {".py", ".pyc", ".so", ".toml", ".dbc", ".csv", ".json", ".h"}
+_DATA = {".py", ".pyc", ".so", ".toml", ".dbc", ".csv", ".json", ".h", ".html", ".js", ".css"}
 PROGRAMS = (
     "env",
     "sh",

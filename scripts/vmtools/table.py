@@ -90,6 +90,11 @@ def table(found: dict[str, Any]) -> str:
                 f"{r['margin_min_us']:.0f} us, compute p50 {r['compute_p50_us']:.2f}, "
                 f"p99.9 {r['compute_p999_us']:.2f} us, {r['sent']} messages"
             )
+    for cause, r in found.get("detectors", {}).items():
+        if isinstance(r, dict):
+            lines.append(f"safe state, {cause:<21} {r['says'] or 'not latched'}")
+    if "ticks" in (r := found.get("everything", {})):
+        lines.append(f"everything          {r['ticks']} ticks, {r['missed']} missed, {r['overruns']} overruns")
     for rig, r in (found.get("interfaces", {}) | found).items():
         if isinstance(r, dict) and "up" in r:
             up, down = ("-".join(map(str, r[key])) for key in ("up", "down"))

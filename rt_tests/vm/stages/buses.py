@@ -10,13 +10,10 @@ from typing import Any
 
 from interface_drives import driven
 
-from stages.inside import CONFIGS, forked, run, say, tcu_stats
+from stages.inside import CONFIGS, run, say, tcu_stats, unit_process
 from stages.restbus_rig import SIZES, frames_per_s, write_restbus
 from torqueloop.hil.catalogue.interfaces import BUS, RIGS
-from torqueloop.hil.ecu.control_unit import setup_to_json
 from torqueloop.hil.rig.resolve.plan import load_plan
-from torqueloop.hil.rig.resolve.setups import ecu_setup
-from torqueloop.hil.rig.run import participants
 
 #: the brakes of the desk's cars at full pedal, rolling resistance [N]; air and rest as a damping [N s/m]
 BRAKES_N, ROLLING_N, DRAG = 16_000.0, 200.0, 15.0
@@ -84,10 +81,7 @@ def interfaces(folder: Path, rigs: Sequence[str] = RIGS) -> dict[str, Any]:
     for name in rigs:
         rig = interface_rig(folder / name, name)
         plan = load_plan(rig)
-        (unit,) = plan.started_units()
-        setup = setup_to_json(ecu_setup(plan, unit, folder / name))
-        words = ["ecu", unit.config.kind, "--setup", setup, "--priority", "50", "--lock"]
-        with forked(lambda words=words: participants.main(words), folder / name / "tcu.log"):  # type: ignore[misc]
+        with unit_process(folder / name, plan):
             stats = run(rig, plan.config.rig.duration_s, folder / name / "out")
         found[name] = driven(folder / name / "out", name, stats, tcu_stats(folder / name))
         found[name] |= {"degraded": stats.degraded, "overruns": stats.clock.overruns}

@@ -274,7 +274,8 @@ def _pins(folder: Path, programs: Path) -> dict[str, float]:
     return dict(zip((*SAFE, *SAFE_CHIPS), values, strict=True))
 
 
-def _link(state: str) -> None:
+def link(state: str) -> None:
+    """Set vcan0 up or down."""
     subprocess.run(["ip", "link", "set", "vcan0", state], check=True)
 
 
@@ -282,7 +283,7 @@ def _chip(driver_: str, address: str, what: str) -> None:
     Path(f"/sys/bus/i2c/drivers/{driver_}/{what}").write_text(f"0-00{address}")
 
 
-def _occupy_card(waits: int) -> None:
+def occupy_card(waits: int) -> None:
     """Another program has the card for `waits` times 0.1 ms: comedi serves one list of instructions after the other."""
     wait, ioctl_insnlist, ns = 0xA000005, 0x8010640B, ctypes.c_uint(99_999)
     insn = struct.pack("IIQIIIIII", wait, 1, ctypes.addressof(ns), *6 * [0])
@@ -320,10 +321,10 @@ def io_faults(folder: Path, programs: Path, chips: int) -> dict[str, Any]:
         "killed": ((), lambda pid: os.kill(pid, signal.SIGKILL)),
         "frozen": ((), lambda pid: os.kill(pid, signal.SIGSTOP)),
         "slow": (("slow", round(1200 * FAULT_S)), lambda _: None),
-        "cut off": ((), lambda _: _link("down")),
+        "cut off": ((), lambda _: link("down")),
         # (longer than two ticks: whenever it begins, one call of the rig waits longer than it may)
-        "card slow": ((), lambda _: _occupy_card(25)),
-        "card frozen": ((), lambda _: _occupy_card(5000)),
+        "card slow": ((), lambda _: occupy_card(25)),
+        "card frozen": ((), lambda _: occupy_card(5000)),
         **{
             f"{name} lost": ((), lambda _, chip=chip: _chip(*chip, "unbind"))
             for name, chip in list(LOST.items())[:chips]
@@ -332,7 +333,7 @@ def io_faults(folder: Path, programs: Path, chips: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, (mode, act) in cases.items():
         found[name] = _one_fault(folder / name.replace(" ", "_"), programs, mode, act)
-        _link("up")
+        link("up")
         if name.removesuffix(" lost") in LOST:
             _chip(*LOST[name.removesuffix(" lost")], "bind")
     place = folder / "rig_killed"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ import torqueloop
 from torqueloop.hil.can.bus import CanBusConfig
 from torqueloop.hil.ecu.control_unit import Bus, EcuSetup, setup_to_json
 from torqueloop.hil.results.run import RunStats
+from torqueloop.hil.rig.resolve.plan import RigPlan
+from torqueloop.hil.rig.resolve.setups import ecu_setup
 from torqueloop.hil.rig.run import participants
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
@@ -44,6 +47,8 @@ def forked(body: Callable[[], Any], log: Path) -> Iterator[int]:
             body()
             sys.stdout.flush()
             status = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     try:
@@ -56,8 +61,17 @@ def forked(body: Callable[[], Any], log: Path) -> Iterator[int]:
 def tcu_process(folder: Path, priority: int = 50) -> Any:
     """The soft control unit on vcan0 in a process of its own."""
     bus = Bus("powertrain", CONFIGS / "can" / "tcu_4hp22.dbc", "TCU", CanBusConfig("socketcan", "vcan0"))
-    setup = setup_to_json(EcuSetup("tcu", 1e-3, TCU, (bus,)))
-    words = ["ecu", "soft_tcu", "--setup", setup, "--priority", str(priority), "--lock"]
+    return _unit("soft_tcu", EcuSetup("tcu", 1e-3, TCU, (bus,)), folder, priority)
+
+
+def unit_process(folder: Path, plan: RigPlan, priority: int = 50) -> Any:
+    """The control unit of a rig in a process of its own."""
+    (unit,) = plan.started_units()
+    return _unit(unit.config.kind, ecu_setup(plan, unit, folder), folder, priority)
+
+
+def _unit(kind: str, setup: EcuSetup, folder: Path, priority: int) -> Any:
+    words = ["ecu", kind, "--setup", setup_to_json(setup), "--priority", str(priority), "--lock"]
     return forked(lambda: participants.main(words), folder / "tcu.log")
 
 
@@ -69,13 +83,14 @@ def tcu_stats(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def run(rig: Path, seconds: float, out: Path, beside: Callable[[], None] | None = None) -> RunStats:
-    """A run on the real clock with what is on the bus; its statistics. beside: called once it has been armed."""
+def run(rig: Path, seconds: float, out: Path, beside: Callable[[], object] | None = None, **more: Any) -> RunStats:
+    """A run on the real clock with what is on the bus; its statistics. beside: called once it has been armed. more: of
+    RunSpec."""
     thread = None
     if beside is not None:
         thread = threading.Thread(target=lambda: (armed(out), beside()))
         thread.start()
-    stats = run_rig(rig, RunSpec("real", seconds, out, participants="none")).stats
+    stats = run_rig(rig, RunSpec("real", seconds, out, **{"participants": "none", **more})).stats
     if thread is not None:
         thread.join()
     return stats
