@@ -32,6 +32,7 @@ from typing import Any
 from cosmic_ray.ast import Visitor, get_ast
 from cosmic_ray.mutating import mutate_code, use_mutation
 from operators import CLASSES, ROOT, Rewrite
+from scipy.stats import binomtest
 from touched import Touched
 from warm import NEEDS_IMPORT, run_job
 
@@ -42,6 +43,7 @@ TOUCHED = BUILD / "touched"
 LEAST = 0.9
 #: tests whose modules are imported with an error: so many files first, then twice as many each time
 FILES = 2
+OUTCOMES = ("caught", "survived", "undecided")
 #: status of pytest where it cannot find its tests
 USAGE = 4
 #: class, module, which of its places
@@ -139,7 +141,7 @@ class Verdict:
     line: int
     before: str
     after: str
-    #: caught, survived, undecided
+    #: one of OUTCOMES
     outcome: str
     #: the test that caught it, or why nothing is known
     by: str
@@ -250,7 +252,7 @@ def main() -> int:
         return 0
     errors = {number: e for number, e in enumerate(draw, 1) if not given.only or number in given.only}
     out = given.out or BUILD / f"mutations_{'all' if given.all else given.seed}.json"
-    results = done_before(out, draw)
+    results = done_before(out, draw, given.limit)
     copies = [BUILD / f"mutants_{k}" for k in range(given.workers)]
     prepare(copies)
     asked = {str(module) for _, module, _ in errors.values()}
@@ -272,21 +274,38 @@ def main() -> int:
                   f"    {found.after}\n    {found.outcome} {found.by}", flush=True)  # fmt: skip
             text = json.dumps({n: asdict(r) for n, r in sorted(results.items())}, indent=1)
             out.write_text(text + "\n", encoding="utf-8")
-    counts = {word: sum(r.outcome == word for r in results.values()) for word in ("caught", "survived", "undecided")}
-    said = ", ".join(f"{n} {word}" for word, n in counts.items())
-    print(f"{'all' if given.all else f'seed {given.seed}'}: {len(results)} planted, {said}")
-    return 0 if counts["caught"] >= LEAST * (len(results) - counts["undecided"]) else 1
+    return summary(f"{'all' if given.all else f'seed {given.seed}'}", list(results.values()))
 
 
-def done_before(out: Path, draw: list[Error]) -> dict[int, Verdict]:
-    """What an earlier run has found out of the same draw, by number."""
+def summary(what: str, results: list[Verdict]) -> int:
+    """Print what came of each class and of all; the status."""
+    print(f"\n{'class':18}" + "".join(f"{word:>11}" for word in OUTCOMES))
+    for kind in sorted({r.kind for r in results}):
+        own = [r.outcome for r in results if r.kind == kind]
+        print(f"{kind:18}" + "".join(f"{own.count(word):11}" for word in OUTCOMES))
+    caught, survived, undecided = (sum(r.outcome == word for r in results) for word in OUTCOMES)
+    seconds = sum(r.took_s for r in results)
+    print(
+        f"{what}: {len(results)} planted, {caught} caught, {survived} survived, {undecided} undecided, {seconds:.0f} s"
+    )
+    if not (decided := caught + survived):
+        return 1
+    share = binomtest(caught, decided).proportion_ci(method="wilson")
+    print(
+        f"caught: {caught / decided:.1%} of those decided, 95 % interval (Wilson) {share.low:.1%} to {share.high:.1%}"
+    )
+    return 0 if caught >= LEAST * decided else 1
+
+
+def done_before(out: Path, draw: list[Error], limit_s: float) -> dict[int, Verdict]:
+    """What an earlier run has found out of the same draw, by number; without what a larger limit may decide."""
     if not out.exists():
         return {}
     found = {int(n): Verdict(**v) for n, v in json.loads(out.read_text(encoding="utf-8")).items()}
     same = [(v.kind, v.module) == (draw[n - 1][0].__name__, str(draw[n - 1][1])) for n, v in found.items()]
     if not all(same):
         raise SystemExit(f"{out} holds the results of another draw")
-    return found
+    return {n: v for n, v in found.items() if v.outcome != "undecided" or v.took_s >= limit_s}
 
 
 if __name__ == "__main__":

@@ -3,6 +3,10 @@
 A warm process (warm.py) measures each test file once with coverage's contexts: one for each test. What a fixture or a
 cache shares is recorded for the first test that asks for it, so the other tests of such a file are candidates as well;
 they come last.
+
+A test file is measured again when it changes. A module that changes does not need that: its source is kept as it was
+measured, and lines are followed through the differences. Whether a test reaches a line then differs only where the
+change itself led it elsewhere.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,14 +33,36 @@ GOLDEN = "test_golden_"
 SHARES = re.compile(r"""scope=["'](?:module|class|package|session)|^@(?:functools\.)?(?:lru_)?cache|golden""", re.M)
 
 
+#: (tag, first and end of the old lines, first and end of the new lines, all counted from 0), see difflib
+Changes = tuple[tuple[str, int, int, int, int], ...]
+
+
 @cache
 def digest(path: Path) -> str:
     """Of a file that may be gone."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
 
 
+@cache
+def changes(old: Path, new: Path) -> Changes:
+    """From one version of a module to another."""
+    a, b = (path.read_text(encoding="utf-8").splitlines() for path in (old, new))
+    return tuple(SequenceMatcher(None, a, b, autojunk=False).get_opcodes())
+
+
+def followed(mask: int, through: Changes) -> int:
+    """Lines as bits of the new version. Changed lines are run by what ran those in their place or beside them."""
+    found = 0
+    for tag, a, b, c, d in through:
+        if tag == "equal":
+            found |= (mask >> (a + 1) & (1 << b - a) - 1) << c + 1
+        elif mask >> a & (1 << b - a + 2) - 1:
+            found |= (1 << d - c) - 1 << c + 1
+    return found
+
+
 class Touched:
-    """What all test files run, measured again where a test file or one of the modules asked for has changed."""
+    """What all test files run, measured again where a test file has changed."""
 
     def __init__(self, copy: Path, store: Path, modules: Iterable[str], at_once: int) -> None:
         self.root, asked = copy, set(modules)
@@ -44,7 +71,11 @@ class Touched:
         #: module -> test, or test file of which it is the collection -> lines as bits of an integer
         self.lines: dict[str, dict[str, int]] = {}
         self._texts: dict[str, str] = {}
-        store.mkdir(parents=True, exist_ok=True)
+        self._sources = store / "sources"
+        self._sources.mkdir(parents=True, exist_ok=True)
+        for source in (path for part in ("core", "hil") for path in (copy / part).rglob("*.py")):
+            if not (kept := self._sources / digest(source)).exists():
+                kept.write_bytes(source.read_bytes())
         folders = ("unit", "property", "reference", "hil")
         files = [
             str(p.relative_to(copy / "rt_tests"))
@@ -61,18 +92,21 @@ class Touched:
                 print(f"cannot be measured, left out: {name}", flush=True)
                 continue
             self.tests |= {test: tuple(how) for test, how in known["tests"].items()}
-            for module in asked & set(known["lines"]):
-                bits = {test: int(mask, 16) for test, mask in known["lines"][module].items()}
+            for module in {name for name in asked & set(known["lines"]) if (copy / name).is_file()}:
+                through = changes(self._sources / known["digests"][module], copy / module)
+                bits = {test: followed(int(mask, 16), through) for test, mask in known["lines"][module].items()}
                 self.lines.setdefault(module, {}).update(bits)
         stop(copy, "measuring")
 
     def _known(self, place: Path, asked: set[str]) -> dict[str, Any] | None:
-        """What is known of a test file, if it and the modules asked for are as they were: that other modules have
-        changed moves no line of these."""
+        """What is known of a test file, if it is as it was and the modules asked for can be followed."""
         if not place.exists():
             return None
         known: dict[str, Any] = json.loads(place.read_text())
-        same = all(digest(self.root / p) == d for p, d in known["digests"].items() if p in asked or p[:8] == "rt_tests")
+        same = all(
+            digest(self.root / p) == d if p.startswith("rt_tests") else (self._sources / d).exists()
+            for p, d in known["digests"].items() if p in asked or p.startswith("rt_tests")
+        )  # fmt: skip
         return known if same else None
 
     def candidates(self, module: str, code: str, line: int) -> tuple[list[str], list[str]]:
