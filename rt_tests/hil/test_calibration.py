@@ -15,6 +15,7 @@ import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.cli.commands import app
 from torqueloop.hil.cli.file_check import check_file
+from torqueloop.hil.doctor import loops
 from torqueloop.hil.rig.resolve.pin_list import pin_list
 from torqueloop.hil.rig.resolve.plan import load_plan
 
@@ -137,3 +138,23 @@ def test_a_rig_without_loops_and_one_that_would_be_overwritten(tmp_path: Path) -
     assert status == 0 and found["loops"]["level"] == "note" and not (tmp_path / "calibrated.toml").exists()
     done = CliRunner().invoke(app, ["doctor", "--rig", str(path), "--calibrate", str(path)])
     assert done.exit_code == 2 and "extends" in path.read_text()
+
+
+class Wire(loops.Loops):
+    """An input that reads what its output was given last."""
+
+    def __init__(self) -> None:
+        self.written: list[float] = []
+
+    def write(self, output: str, value: float) -> None:
+        self.written.append(value)
+
+    def read(self, card: str, name: str, after_s: float = 0.0) -> float:
+        return self.written[-1]
+
+
+def test_changes_up_and_down_are_timed_behind_one_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "SETTLE_S", 0.0)
+    wire = Wire()
+    found = wire.delays("card", "x", "card.y", (-1.0, 1.0), (-1.0, 1.0))
+    assert len(found) == loops.CHANGES and wire.written == [-1.0, *[1.0, -1.0] * (loops.CHANGES // 2)]

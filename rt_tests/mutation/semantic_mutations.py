@@ -10,8 +10,9 @@ meaning. Each draw takes a class of errors first and then one of its places in t
 planted as well. All test files run once with coverage (touched.py); an error is then held against the tests that run
 its line, the quickest first, in a process that has collected them (warm.py). It is caught when one of them fails that
 passes without it; it is undecided, which is counted apart, when they take longer than --limit. A run that was ended
-goes on where it was with the same --out. Status: 0; 1: less than 9 of 10 of those decided were caught. An error that
-changes no behaviour survives: whoever reads the list says which.
+goes on where it was with the same --out, and decides again what a larger --limit may decide. At its end it prints a
+table and the share caught with its interval. Status: 0; 1: less than 9 of 10 of those decided were caught. An error
+that changes no behaviour survives: whoever reads the list says which.
 """
 
 from __future__ import annotations

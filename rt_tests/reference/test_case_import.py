@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from torqueloop.core.reference.blocks import OPERATORS, SOURCES
 from torqueloop.core.reference.bodies import body_of
 from torqueloop.core.reference.case_run import ColumnError, run_case
 from torqueloop.core.reference.kinds import KINDS
+from torqueloop.core.reference.reading import UNITS
 from torqueloop.cython_kernels.model.structure import structure_signature
 
 MSL = Path(__file__).parent / "msl"
@@ -236,6 +238,16 @@ def test_other_start_values_are_refused() -> None:
     case = a_case(part("J", "rotational", "Inertia", J=1.0), start={"J.a": 0.0})
     (text,) = import_case(case).unsupported
     assert "J.a: only angles, speeds, positions and temperatures" in text
+
+
+def test_other_units_are_converted_to_si() -> None:
+    """A turn, one turn each second, the melting point of ice, thousands and thousandths."""
+    a_second, small, large = (60.0, 2.0 * math.pi), (1.0, 1e-3), (1.0, 1e3)
+    known = {"deg": (360.0, 2.0 * math.pi), "degC": (0.0, 273.15), "rev/min": a_second, "rpm": a_second,
+             "1/min": a_second, "mm": small, "ms": small, "kN": large, "kW": large}  # fmt: skip
+    assert set(known) == set(UNITS)
+    for unit, (value, si) in known.items():
+        assert UNITS[unit][0] * value + UNITS[unit][1] == pytest.approx(si, rel=1e-12), unit
 
 
 # --- heat -------------------------------------------------------------------------------------------------------------

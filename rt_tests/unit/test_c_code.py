@@ -326,6 +326,10 @@ def test_a_comment_of_a_database_is_never_code(tmp_path: Path) -> None:
     assert "foreign" not in code.header + code.source
 
 
+def test_a_checksum_of_a_byte_is_written_by_one_statement() -> None:
+    assert "data[0] = (uint8_t)((data[0] & 0x00u) | " in c_code(installed("can")["tcu_4hp22"], "TCU").source
+
+
 def test_names_that_become_one_in_c_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "twice.dbc"
     path.write_text(installed("can")["tcu_4hp22"].read_text().replace(" p_C5 ", " P_C4 "))

@@ -98,5 +98,5 @@ def test_signals_that_make_no_sense_are_refused() -> None:
         Pulse(width=100)
     with pytest.raises(TableError, match="time goes back at row 3"):
         Table([(0, 0), (2, 0), (1, 0)])
-    with pytest.raises(TableError, match="given three times"):
+    with pytest.raises(TableError, match=r"given three times \(row 3\)"):
         Table([(0, 0), (0, 1), (0, 2)])

@@ -46,6 +46,9 @@ FORMULAS: dict[str, Signal] = {
     "steps on and off the grid": Step(2.0, startTime=0.2) + Step(-3.0, offset=1.0, startTime=0.30021),
     "two steps on one grid point": Step(2.0, startTime=0.2) + 3.0 * Step(1.0, startTime=0.2 + 3e-10),
     "ramp": Ramp(4.0, duration=0.17, offset=-1.0, startTime=0.1),
+    "ramp with two steps on one grid point": Ramp(4.0, 0.3)
+    + Step(2.0, startTime=0.2)
+    + Step(3.0, startTime=0.2 + 3e-10),
     "table with a jump": Table([(0.0, 1.0), (0.1, 3.0), (0.1, -2.0), (0.25, 1.7), (0.30033, 0.0)]),
     "time table": time_table([(0.0, 0.3), (0.11, 2.0), (0.4, -1.0)], offset=0.1, startTime=0.02),
     "parabolas": SPEED,

@@ -150,6 +150,7 @@ def test_a_signal_that_alternates_changes_each_time_its_time_has_passed(bus: Any
 
 def test_what_comes_in_is_scaled_and_converted_to_si(bus: Any) -> None:
     unit, dbc = bus.unit, bus.dbc
+    assert unit.lost(0.0) == {"speeds", "driver"}, "what never came"
     heard = {"engine": 3000.0, "output": 1200.0, "pedal": 62.5}
     slow = {"oil": 80.0, "lever": 7.0, "brake": 2.5, "gate": 1.0}
     unit.receive(1.0, Frame(512, dbc.get_message_by_name("Heard").encode(heard, strict=False), 0, 1))

@@ -4,6 +4,7 @@ has its twist from the geometry of the crosses and its forces from statics; orde
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,16 @@ def case(request: pytest.FixtureRequest) -> tuple[dict[str, Any], dict[str, Any]
 
     carrier = MovingCarrier(use_z=True, attitude=True, x0=0.8)
     return {"second": carrier}, DRIVE | moved(B=given), Bodies(given).run(t)
+
+
+def test_bodies_begin_where_they_are_put() -> None:
+    """Joints in both mass centres, and the distance between them."""
+    places = np.array([0.3, -0.2, 0.1]), np.array([1.1, 0.05, -0.25])
+    first, second = (replace(body(k), **dict(zip(("x0", "y0", "z0"), places[k].tolist(), strict=True))) for k in (0, 1))
+    line = on_bodies(bodies=(first, second), bearings=(ShaftBearing(n_x=1.0), ShaftBearing(n_x=1.0)))
+    sim = Simulation(line, h=1e-5)
+    sim.step()
+    assert sim.output("u.distance") == pytest.approx(np.linalg.norm(places[1] - places[0]), rel=1e-6)
 
 
 @pytest.mark.parametrize("order", [2, 4])

@@ -83,6 +83,12 @@ def test_a_failure_is_told_in_a_sentence(monitor: str) -> None:
     assert sentence(monitor) == SENTENCES[monitor]
 
 
+def test_speeds_backward_are_compared_by_their_amounts() -> None:
+    """4 rad/s of -100 are within the 6 that are allowed there."""
+    backward = recorded(**{"out.w": -100.0, "n_out": -104.0})
+    assert sentence("reported_speed", signals=backward) == SENTENCES["reported_speed"]
+
+
 def test_words_of_levers_gears_and_elements() -> None:
     R, M = float(LEVERS.index("R")), float(LEVERS.index("M"))
     ahead = recorded(**{"car.v": 1.0})

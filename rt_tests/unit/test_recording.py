@@ -115,6 +115,11 @@ def test_damage_is_told_with_its_place_its_length_and_what_is_missing(tmp_path: 
         f"000001.tlc at byte {begins[7]}: torn chunk, {lengths[7] - 30} bytes not readable (end of the recording)",
     ]
     assert found.chunks == [payload for k, payload in enumerate(PAYLOADS) if k not in (2, 7)]
+    # two in a row at the end are one stretch
+    data[begins[6] + lengths[6] - 1] ^= 1
+    assert reread(tmp_path / "c", bytes(data[:-30])).damage[1:] == [
+        Damage("000001.tlc", begins[6], lengths[6] + lengths[7] - 30, "wrong checksum", True, 0)
+    ]
 
 
 def test_a_disk_that_refuses_is_told_with_number_text_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

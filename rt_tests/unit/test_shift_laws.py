@@ -210,6 +210,14 @@ def test_a_flare_is_the_turbine_above_the_old_speed() -> None:
     assert runner.observed.flare == pytest.approx(12.0, abs=1e-9), "that of the filling does not count"
 
 
+def test_a_shift_that_is_over_stays_what_it_was() -> None:
+    runner = ShiftRunner(config([phase("torque", 0.1)]), "3-4", "3", "4", dict.fromkeys(FILE.elements, 2.0))
+    while not runner.done:
+        runner.step(Measured(300.0, OLD * W_OUT, W_OUT, lever="D"), 100.0, LINE)
+    runner.continue_as("3-4", 100.0)
+    assert runner.done and runner.name == "3-4"
+
+
 def test_at_walking_pace_the_old_speed_is_that_of_the_old_gear() -> None:
     """Below 5 rad/s at the output the measured ratio is nothing: 4 rad/s are 8.4 rad/s of the turbine in 3rd."""
     runner = ShiftRunner(config([phase("torque", 0.1)]), "3-4", "3", "4", dict.fromkeys(FILE.elements, 2.0))
