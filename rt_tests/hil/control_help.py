@@ -10,14 +10,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 from rig_help import Car, Unit
+from waiting import PATIENCE_S, wait_for
 
 from torqueloop.hil.control.client import Client, connect
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
 
-#: longest wait of a vehicle for a request of the test, in seconds
-LONGEST_WAIT_S = 20.0
 #: this many ticks at the end of a run take this long each until the test joins the run
 LAST_TICKS = 100
 LAST_PAUSE_S = 0.5
@@ -47,7 +46,7 @@ class SlowCar(Car):
             self.joined.wait(LAST_PAUSE_S)
         if self.before and message.step >= self.before[0] - 2:
             self.before.pop(0)
-            assert self.asked.acquire(timeout=LONGEST_WAIT_S), "no request came"
+            assert self.asked.acquire(timeout=PATIENCE_S), "no request came"
         return super().__call__(message)
 
 
@@ -90,26 +89,25 @@ class Running:
 
     def endpoint(self) -> str:
         """Where the channel is, once the rig takes ticks or waits to be armed."""
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and self.error is None:
+
+        def known() -> str | None:
             info = read_run_info(self.out)
-            if info is not None and info.control is not None:
-                return info.control
-            time.sleep(0.005)
-        raise AssertionError(f"no control channel: {self.error}")
+            return info.control if info is not None else None
+
+        found = wait_for(lambda: known() or self.error)
+        assert isinstance(found, str), f"no control channel: {found!r}"
+        return found
 
     def client(self, **more) -> Client:
         """A client, once the first tick is done."""
-        rig = connect(self.endpoint(), **{"timeout_s": 60.0, **more})
-        deadline = time.monotonic() + 30
-        while rig.status()["ticks"] == 0 and time.monotonic() < deadline:
-            time.sleep(0.005)
+        rig = connect(self.endpoint(), **{"timeout_s": PATIENCE_S, **more})
+        wait_for(lambda: rig.status()["ticks"] > 0, self._thread.is_alive)
         return rig
 
     def join(self) -> RunResult:
         """The result; a run that failed raises here."""
         self._joined.set()
-        self._thread.join(60)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), "the run does not end"
         if self.error is not None:
             raise self.error

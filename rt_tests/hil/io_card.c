@@ -1,7 +1,7 @@
 /* A card for tests behind torqueloop_io.h: it loops outputs to inputs, or does what `mode` says from `at_s` on.
  *
- * keys: mode = loop, fail_read, fail_write, nan, stale, slow, slow_write, hang, outside, below, last, still,
- * often_stale, pause, crash; at_s; file: each write
+ * keys: mode = loop, fail_read, fail_write, nan, stale, hang, outside, below, last, still, often_stale, crash, pause,
+ * pause_write (one call takes nap_s); at_s; nap_s; file: each write
  * appends process, beats and state of the watch word, time and values; only = 1: one process at a time opens the card
  */
 #include <math.h>
@@ -16,7 +16,7 @@
 
 typedef struct card {
     char mode[32], file[512];
-    double at_s, out[16];
+    double at_s, nap_s, out[16];
     unsigned n_in, n_out, only;
     FILE *stream;
     const tl_io_watch *watch;
@@ -34,6 +34,8 @@ void *tl_io_open(const tl_io_setup *setup, char *error, uint32_t error_size)
             snprintf(c->file, sizeof c->file, "%s", setup->values[k]);
         else if (strcmp(setup->keys[k], "at_s") == 0)
             c->at_s = atof(setup->values[k]);
+        else if (strcmp(setup->keys[k], "nap_s") == 0)
+            c->nap_s = atof(setup->values[k]);
         else if (strcmp(setup->keys[k], "only") == 0)
             c->only = 1;
         else {
@@ -64,10 +66,23 @@ void *tl_io_open(const tl_io_setup *setup, char *error, uint32_t error_size)
 
 static int is(const card *c, const char *mode, double t_s) { return t_s >= c->at_s - 1e-9 && !strcmp(c->mode, mode); }
 
+static void nap(double seconds)
+{
+    struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    nanosleep(&t, NULL);
+}
+
+static void nap_once(card *c, const char *mode, double t_s)
+{
+    if (!is(c, mode, t_s))
+        return;
+    c->mode[0] = 0;
+    nap(c->nap_s);
+}
+
 int32_t tl_io_read(void *io, double t_s, double *inputs)
 {
     card *c = io;
-    struct timespec nap = {0, 30000000};
     for (unsigned k = 0; k < c->n_in; k++)
         inputs[k] = k < c->n_out ? c->out[k] : t_s;
     if (is(c, "nan", t_s))
@@ -84,15 +99,9 @@ int32_t tl_io_read(void *io, double t_s, double *inputs)
             inputs[k] = 0.25 * k;
     if (is(c, "often_stale", t_s) && (long)(t_s * 1e3 + 0.5) % 3 != 0)
         return TL_IO_STALE;
-    if (is(c, "slow", t_s))
-        nanosleep(&nap, NULL);
-    if (is(c, "pause", t_s)) {
-        struct timespec long_nap = {0, 900000000};
-        c->mode[0] = 0;
-        nanosleep(&long_nap, NULL);
-    }
+    nap_once(c, "pause", t_s);
     while (is(c, "hang", t_s))
-        nanosleep(&nap, NULL);
+        nap(0.03);
     if (is(c, "crash", t_s))
         abort();
     return is(c, "fail_read", t_s) ? TL_IO_FAILED : is(c, "stale", t_s) ? TL_IO_STALE : TL_IO_OK;
@@ -101,7 +110,6 @@ int32_t tl_io_read(void *io, double t_s, double *inputs)
 int32_t tl_io_write(void *io, double t_s, const double *outputs)
 {
     card *c = io;
-    struct timespec nap = {0, 30000000};
     memcpy(c->out, outputs, c->n_out * sizeof *outputs);
     if (c->stream) {
         fprintf(c->stream, "%d %llu %d %.6f", (int)getpid(), (unsigned long long)c->watch->beats, c->watch->state, t_s);
@@ -110,8 +118,7 @@ int32_t tl_io_write(void *io, double t_s, const double *outputs)
         fprintf(c->stream, "\n");
         fflush(c->stream);
     }
-    if (is(c, "slow_write", t_s))
-        nanosleep(&nap, NULL);
+    nap_once(c, "pause_write", t_s);
     return is(c, "fail_write", t_s) ? TL_IO_FAILED : TL_IO_OK;
 }
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rig_help import free_port, rig_file
+from rig_help import UNHURRIED, free_port, rig_file
+from waiting import wait_for
 
 from torqueloop.hil.rig.run.session import RunResult, RunSpec, run_rig
 
@@ -45,9 +45,7 @@ def card(folder: Path, *edits: str, library: Path = CARD, limit_us: float = 0.0,
 
 def patient_edits(*edits: str) -> tuple[str, ...]:
     """A bus beside other rigs of this machine, and patience for a busy one, but for what the edits set."""
-    patient = ["vehicle.age_limit_s = 5.0", "safe_state.overrun_limit = 0", "safe_state.watchdog_s = 5.0"]
-    patient += [f"bus.powertrain.rx_timeout_s.TCU_Pressure_{k} = 5.0" for k in (1, 2)]
-    patient.append(f"bus.powertrain.port = {free_port()}")
+    patient = [*UNHURRIED[:-1], f"bus.powertrain.port = {free_port()}"]
     return (*(p for p in patient if p.split(" = ")[0] not in {e.split(" = ")[0] for e in edits}), *edits)
 
 
@@ -78,10 +76,11 @@ PROCESS, BEATS, STATE, TIME, VALUE = range(5)
 
 def until_written(folder: Path, rows: int, process: subprocess.Popen[bytes]) -> None:
     """Wait until the card has so many rows."""
-    until = time.monotonic() + 60.0
-    while not (folder / "pins").exists() or len(written(folder)) < rows:
-        assert time.monotonic() < until and process.poll() in (None, -signal.SIGABRT)
-        time.sleep(0.02)
+    wait_for(
+        lambda: (folder / "pins").exists() and len(written(folder)) >= rows,
+        lambda: process.poll() in (None, -signal.SIGABRT),
+        pause_s=0.02,
+    )
 
 
 @contextmanager

@@ -51,7 +51,7 @@ def main(link: str, log: str) -> None:
     master, slave = pty.openpty()
     tty.setraw(slave)
     module, ask, delay = Module(), b"", [0.002]
-    signal.signal(signal.SIGUSR1, lambda *_: delay.__setitem__(0, 0.15))
+    signal.signal(signal.SIGUSR1, lambda *_: delay.__setitem__(0, 0.7))
     with open(log, "w", buffering=1) as out:
         os.symlink(os.ttyname(slave), link)
         while True:

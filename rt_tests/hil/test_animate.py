@@ -9,7 +9,6 @@ import importlib.util
 import json
 import re
 import shutil
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from waiting import wait_for
 
 import torqueloop as tl
 from torqueloop.core.analyse.chain_section import behind, chain, chain_section
@@ -378,12 +378,9 @@ def test_what_a_result_has_is_said_where_nothing_of_it_is_asked_for(tmp_path: Pa
     assert (refused.value.value, refused.value.allowed) == (0.1, "> from = 0.2 s")
 
 
-def until(tab: Any, condition: str, seconds: float = 60.0) -> None:
+def until(tab: Any, condition: str) -> None:
     """The page's own policy lets nobody evaluate text in it, so playwright's wait_for_function does not."""
-    deadline = time.monotonic() + seconds
-    while not tab.evaluate(condition):
-        assert time.monotonic() < deadline, condition
-        tab.wait_for_timeout(50)
+    wait_for(lambda: tab.evaluate(condition))
 
 
 @pytest.mark.proof

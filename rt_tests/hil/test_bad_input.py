@@ -22,8 +22,9 @@ from pathlib import Path
 
 import pytest
 import zmq
-from rig_help import CONFIGS, DESK, PROCESS, children, free_port, rig_file, ticks_so_far
+from rig_help import CONFIGS, DESK, PROCESS, UNHURRIED, children, free_port, rig_file, ticks_so_far
 from typer.testing import CliRunner
+from waiting import PATIENCE_S, wait_for
 
 from torqueloop.hil import cli
 from torqueloop.hil.record import recorder
@@ -234,8 +235,7 @@ def test_vehicle_that_dies_in_mid_run_latches_and_the_recording_is_whole(tmp_pat
     killed = threading.Event()
 
     def kill() -> None:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and not killed.is_set():
+        while not killed.is_set():
             if any((out / "signals").glob("*.tlc")) and (out / "signals" / "000001.tlc").stat().st_size > 20_000:
                 for pid in children(os.getpid()):
                     os.kill(pid, signal.SIGKILL)
@@ -323,12 +323,9 @@ def test_interrupted_run_is_closed_in_order_and_says_so(tmp_path: Path, number: 
     process = subprocess.Popen(
         [*command, "--out", str(out), "-q", "--no-html"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    deadline = time.monotonic() + 30
-    while not ticks_so_far(out) and time.monotonic() < deadline:
-        assert process.poll() is None
-        time.sleep(0.02)
+    wait_for(lambda: ticks_so_far(out), lambda: process.poll() is None)
     process.send_signal(number)
-    text = process.communicate(timeout=30)[0]
+    text = process.communicate(timeout=PATIENCE_S)[0]
     assert process.returncode == 128 + number and "interrupted" in text and "Traceback" not in text
     info = read_run_info(out)
     assert info.state == "interrupted" and info.ended and not children(process.pid)
@@ -349,12 +346,12 @@ def test_participant_ends_however_many_signals_it_gets(tmp_path: Path, multicast
         [sys.executable, "-m", "torqueloop.hil.cli", kind, *words], stdout=subprocess.PIPE, text=True, env=late
     )
     assert process.stdout is not None
-    assert select.select([process.stdout], [], [], 30)[0], "no line within 30 s"
+    assert select.select([process.stdout], [], [], PATIENCE_S)[0], "no line"
     assert process.stdout.readline(), "its first line says that it runs"
     try:
         for _ in range(300):
             process.send_signal(signal.SIGTERM)
-        assert process.wait(10) in (0, -signal.SIGTERM)
+        assert process.wait(PATIENCE_S) in (0, -signal.SIGTERM)
     finally:
         process.kill()
         process.communicate()
@@ -400,7 +397,7 @@ def test_second_rig_is_refused_and_names_the_bus(tmp_path: Path, multicast: None
 
 @pytest.mark.proof
 def test_two_rigs_that_start_their_own_units_run_side_by_side(tmp_path: Path, multicast: None) -> None:
-    rig = rig_file(tmp_path)
+    rig = rig_file(tmp_path, *UNHURRIED)
     program = [sys.executable, "-m", "torqueloop.hil.cli", "run", str(rig), "--duration", "6", "-q", "--no-html"]
     runs = [
         subprocess.Popen([*program, "--out", str(tmp_path / name)], stderr=subprocess.PIPE, text=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import can
 import msgpack
 import pytest
+from rig_help import free_port
+from waiting import PATIENCE_S, wait_for
 
 from torqueloop.cython_kernels.rings.ring import FrameRing
 from torqueloop.hil.can import bus as can_bus
@@ -17,26 +19,13 @@ from torqueloop.hil.can.multicast import MulticastPort, pack_frame, unpack_frame
 
 MULTICAST_OK, MULTICAST_REASON = multicast_works()
 needs_multicast = pytest.mark.skipif(not MULTICAST_OK, reason=f"no multicast on this machine: {MULTICAST_REASON}")
-#: Long enough for a machine under load; nothing is judged by it.
-PATIENCE_S = 5.0
-#: A port of its own for each run of the tests, so that two runs on one machine do not meet.
-PORT = 40000 + (time.time_ns() // 1000) % 20000
-
-
-def wait_for(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.002)
-    return condition()
 
 
 @pytest.fixture(params=["virtual", pytest.param("udp_multicast", marks=needs_multicast)])
 def config(request: pytest.FixtureRequest) -> CanBusConfig:
     if request.param == "virtual":
         return CanBusConfig("virtual", request.node.name)
-    return CanBusConfig(port=PORT + len(request.node.name))
+    return CanBusConfig(port=free_port())
 
 
 class Node:
@@ -82,7 +71,7 @@ def test_arrival_time_is_the_clock_of_the_loop(config: CanBusConfig) -> None:
     a, b = open_bus(config), Node(open_bus(config), clock_ns=lambda: 12345)
     with b.gateway:
         a.send(0x1, b"x")
-        assert wait_for(lambda: len(b.rx) == 1)
+        wait_for(lambda: len(b.rx) == 1)
         assert b.rx.pop() == (1, b"x", 12345, 0)
     a.close()
 
@@ -105,7 +94,7 @@ def test_full_ring_drops_and_counts(config: CanBusConfig) -> None:
     with b.gateway:
         for i in range(50):
             a.send(0x1, bytes([i]))
-        assert wait_for(lambda: b.gateway.stats().rx_dropped == 34)
+        wait_for(lambda: b.gateway.stats().rx_dropped == 34)
         assert b.gateway.stats().rx == 16
         # the oldest were kept: nothing is overwritten under the reader
         assert [data[0] for _, data in b.received(16)] == list(range(16))
@@ -186,8 +175,8 @@ def test_death_of_the_receiver_is_visible_and_told_once() -> None:
     with node.gateway:
         assert node.gateway.alive
         port.fail_recv.set()
-        assert wait_for(lambda: not node.gateway.alive)
-        assert wait_for(lambda: bool(told))
+        wait_for(lambda: not node.gateway.alive)
+        wait_for(lambda: bool(told))
     assert node.gateway.error == "can-rx: cable cut" and told == ["can-rx: cable cut"]
     assert node.gateway.stats().rx_failed == can_bus.FAILURES_MAX and port.closed
 
@@ -199,7 +188,7 @@ def test_some_refused_frames_are_counted_and_the_rest_is_sent() -> None:
     with node.gateway:
         for i in range(60):
             node.tx.push(i, b"")
-        assert wait_for(lambda: len(port.sent) == 60 - can_bus.FAILURES_MAX + 1)
+        wait_for(lambda: len(port.sent) == 60 - can_bus.FAILURES_MAX + 1)
         assert node.gateway.alive
     assert node.gateway.stats().tx_failed == can_bus.FAILURES_MAX - 1
 
@@ -211,7 +200,7 @@ def test_a_bus_that_takes_nothing_kills_the_gateway() -> None:
     with node.gateway:
         for i in range(60):
             node.tx.push(i, b"")
-        assert wait_for(lambda: bool(told))
+        wait_for(lambda: bool(told))
         assert not node.gateway.alive and node.gateway.error == "can-tx: no buffer space"
 
 
@@ -221,7 +210,7 @@ def test_any_exception_of_a_thread_is_a_failure() -> None:
     node = Node(port)
     with node.gateway:
         node.tx.push(1, b"")
-        assert wait_for(lambda: node.gateway.error is not None)
+        wait_for(lambda: node.gateway.error is not None)
     assert node.gateway.error == "can-tx: division by zero"
 
 
@@ -231,7 +220,7 @@ def test_a_driver_that_hangs_does_not_hang_the_stop() -> None:
     node = Node(port)
     node.gateway.start()
     node.tx.push(1, b"")
-    assert wait_for(lambda: len(node.tx) == 0)
+    wait_for(lambda: len(node.tx) == 0)
     assert node.gateway.stop(timeout_s=0.1) is False and not port.closed
     port.hang.clear()
     assert node.gateway.stop() is True and port.closed
@@ -264,7 +253,7 @@ def test_fd_frames_are_those_of_python_can_too() -> None:
 @pytest.mark.parametrize("kind", ["virtual", pytest.param("udp_multicast", marks=needs_multicast)])
 def test_fd_frames_go_through_two_gateways(kind: str) -> None:
     channel = "fd" if kind == "virtual" else can_bus.DEFAULT_GROUP
-    config = CanBusConfig(kind, channel, port=PORT + 4000, fd=True)
+    config = CanBusConfig(kind, channel, port=free_port(), fd=True)
     a, b = Node(open_bus(config), bell=True), Node(open_bus(config))
     frames = [(0x210, bytes(range(64)), 4 | 8), (0x211, b"classic", 0), (0x80000210, bytes(12), 4)]
     with a.gateway, b.gateway:
@@ -277,13 +266,13 @@ def test_fd_frames_go_through_two_gateways(kind: str) -> None:
             got.extend((i, d, f) for i, d, _, f in b.rx.pop_all())
             return len(got) == 3
 
-        assert wait_for(come)
+        wait_for(come)
     assert got == frames
 
 
 @needs_multicast
 def test_packets_that_are_no_frames_are_counted_and_survived() -> None:
-    port = PORT + 2000
+    port = free_port()
     a, b = MulticastPort(port=port), MulticastPort(port=port)
     good = pack_frame(0x123, b"ok")
     fields = msgpack.unpackb(good)
@@ -314,7 +303,7 @@ def test_a_flood_of_packets_that_are_no_frames_does_not_hold_up_a_receiver() -> 
             assert port.malformed < 10_000_000, "it never ends"
             return b"garbage", [], 0, ("127.0.0.1", 1)
 
-    port = MulticastPort(port=PORT + 2100)
+    port = MulticastPort(port=free_port())
     receiver, port._receiver = port._receiver, Flood()
     assert port.recv(0.0) is None and 1 < port.malformed < 1000
     assert port.recv(0.01) is None
@@ -329,26 +318,26 @@ def test_a_gateway_stops_in_the_middle_of_a_flood() -> None:
 
     node = Node(Flood())
     node.gateway.start()
-    assert wait_for(lambda: node.gateway.stats().rx_dropped > 100)
-    assert node.gateway.stop(30.0) and node.gateway.error is None
+    wait_for(lambda: node.gateway.stats().rx_dropped > 100)
+    assert node.gateway.stop(PATIENCE_S) and node.gateway.error is None
 
 
 @needs_multicast
 def test_own_frames_are_recognised_and_those_of_an_equal_neighbour_are_not() -> None:
-    port = PORT + 2100
+    port = free_port()
     a, b = MulticastPort(port=port), MulticastPort(port=port)
     a.send(0x5, b"same")
     b.send(0x5, b"same")
     assert a.recv(PATIENCE_S) == (0x5, b"same", 0) and b.recv(PATIENCE_S) == (0x5, b"same", 0)
-    assert wait_for(lambda: a.recv(0.0) is None and a.own_echoes == 1)
-    assert wait_for(lambda: b.recv(0.0) is None and b.own_echoes == 1)
+    wait_for(lambda: a.recv(0.0) is None and a.own_echoes == 1)
+    wait_for(lambda: b.recv(0.0) is None and b.own_echoes == 1)
     a.close()
     b.close()
 
 
 @needs_multicast
 def test_packets_lost_in_the_kernel_are_counted() -> None:
-    port = PORT + 2200
+    port = free_port()
     a, b = MulticastPort(port=port), MulticastPort(port=port)
     n = 20_000
     for _ in range(n):
@@ -366,7 +355,7 @@ def test_packets_lost_in_the_kernel_are_counted() -> None:
 
 @needs_multicast
 def test_python_cans_own_multicast_bus_understands_us_and_its_echo_is_removed() -> None:
-    config = CanBusConfig(port=PORT + 2300, local_address="0.0.0.0", hop_limit=0)
+    config = CanBusConfig(port=free_port(), local_address="0.0.0.0", hop_limit=0)
     plain = CanBusConfig(config.interface, config.channel, config.port)
     try:
         theirs = PythonCanPort(plain)
@@ -379,8 +368,8 @@ def test_python_cans_own_multicast_bus_understands_us_and_its_echo_is_removed() 
     assert inside.recv(0.1) is None, "on loopback it is not heard (docs/can.md)"
     inside.close()
     assert theirs.recv(PATIENCE_S) == (0x222, b"from us", 0)
-    assert wait_for(lambda: ours.recv(0.0) is None and ours.own_echoes == 1)
-    assert wait_for(lambda: theirs.recv(0.0) is None and theirs.own_echoes == 1)
+    wait_for(lambda: ours.recv(0.0) is None and ours.own_echoes == 1)
+    wait_for(lambda: theirs.recv(0.0) is None and theirs.own_echoes == 1)
     ours.close()
     theirs.close()
 

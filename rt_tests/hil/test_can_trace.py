@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from rig_help import CONFIGS
-from watch_help import Paced, page_in_a_browser, until
+from waiting import PATIENCE_S, wait_for
+from watch_help import Paced, page_in_a_browser
 
 from torqueloop.hil.record.bus_log import FLAG_ERROR, FLAG_FD, ID_EXTENDED, bus_header, pack_frame
 from torqueloop.hil.record.recording import ChunkWriter, chunk_bytes
@@ -90,11 +91,11 @@ def test_in_a_browser(paced: Paced) -> None:
     """The trace has the messages of the bus with the values that the rig has, changed bytes stand out, the filter."""
     with page_in_a_browser(paced) as tab:
         row = "[...document.querySelectorAll('#trace tbody tr')].find((r) => r.cells[2]?.textContent === 'HIL_Driver')"
-        until(lambda: tab.evaluate(f"Boolean({row}) && Number({row}.cells[6].textContent) > 100"))
+        wait_for(lambda: tab.evaluate(f"Boolean({row}) && Number({row}.cells[6].textContent) > 100"))
         assert tab.inner_text("#trace-count") == "6 messages"
         paced.rig.override({"driver.pedal": 0.4, "driver.lever": 5.0})
         below = f"{row}.nextSibling.textContent"
-        until(lambda: "pedal 40 %" in tab.evaluate(below) and "lever 3" in tab.evaluate(below))
+        wait_for(lambda: "pedal 40 %" in tab.evaluate(below) and "lever 3" in tab.evaluate(below))
         # the counter of the message changes with every frame, not all of its bytes do
         assert tab.evaluate(f"{row}.cells[8].querySelectorAll('b').length") in range(1, 8)
         assert float(tab.evaluate(f"{row}.cells[5].textContent")) == pytest.approx(10.0, abs=0.5)
@@ -111,7 +112,7 @@ def test_a_rig_that_records_no_frames_says_why_there_is_no_trace(tmp_path: Path)
     made = Paced(tmp_path / "run", rig=rig)
     try:
         events = made.source.subscribe()
-        while (event := events.get(timeout=20.0))[0] != "trace":
+        while (event := events.get(timeout=PATIENCE_S))[0] != "trace":
             pass
         assert "not on this computer or not recorded" in json.loads(event[1])["error"]
     finally:

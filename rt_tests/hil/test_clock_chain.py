@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from clock_script import BEGIN, MISSED, SLIPPED, T, play
 from rig_help import DESK, rig_file
+from waiting import PATIENCE_S
 
 from torqueloop.cython_kernels.clock.loop_clock import ClockScript
 from torqueloop.cython_kernels.tick.rig import Rig
@@ -107,7 +108,7 @@ def in_thread(rig: Rig) -> dict[str, int]:
     thread = threading.Thread(target=body)
     rig.arm()
     thread.start()
-    thread.join(30)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     return found
 

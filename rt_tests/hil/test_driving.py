@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rig_help import DESK
-from watch_help import Paced, page_in_a_browser, until
+from waiting import PATIENCE_S, wait_for
+from watch_help import Paced, page_in_a_browser
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.record.driven import save_driven
@@ -62,7 +63,7 @@ def test_a_recording_that_is_not_tick_by_tick_is_refused(changed: str, tmp_path:
 
 
 def test_the_page_writes_a_scenario_once_and_only_beside_the_run(paced: Paced) -> None:
-    until(lambda: read_signals(paced.holder.live.folder.path).n > 0)
+    wait_for(lambda: read_signals(paced.holder.live.folder.path).n > 0)
     code, answer = paced.ask("/command", {"kind": "save_driven", "name": "morning"})
     assert code == 200 and answer["ok"], answer
     assert Path(answer["file"]).parent == paced.holder.live.folder.path
@@ -75,7 +76,7 @@ def test_the_page_writes_a_scenario_once_and_only_beside_the_run(paced: Paced) -
 def test_run_with_the_page_keeps_the_pace_of_a_clock_on_the_wall(tmp_path: Path) -> None:
     """`torqueloop run --watch`: the page's address is printed, both endpoints are open, the page ends with the run."""
     command = "run desk_4hp22 --clock virtual --watch --duration 8 --out run --no-html -q".split()
-    done = subprocess.run([sys.executable, "-m", "torqueloop.hil.cli", *command], cwd=tmp_path, timeout=120,
+    done = subprocess.run([sys.executable, "-m", "torqueloop.hil.cli", *command], cwd=tmp_path, timeout=PATIENCE_S,
                           capture_output=True, text=True, env={**os.environ, "BROWSER": "true"})  # fmt: skip
     info = read_run_info(tmp_path / "run")
     assert info is not None and info.control and info.telemetry and "http://127.0.0.1:" in done.stdout, done.stderr
@@ -88,7 +89,7 @@ def test_in_a_browser(paced: Paced) -> None:
     """Pedals come up when their key is released, the switches follow, the lever by its letter, a slider stays."""
 
     def held(**wanted: float) -> None:
-        until(lambda: all(paced.rig.value(f"driver.{name}") == x for name, x in wanted.items()))
+        wait_for(lambda: all(paced.rig.value(f"driver.{name}") == x for name, x in wanted.items()))
 
     with page_in_a_browser(paced) as tab:
         tab.keyboard.press("w")
@@ -118,8 +119,8 @@ def test_in_a_browser(paced: Paced) -> None:
         held(lever=6.0, pedal=0.4)
         tab.fill("#driven-name", "by_hand")
         tab.click("#save-driven button")
-        until(lambda: "torqueloop scenario" in tab.inner_text("#driven"))
+        wait_for(lambda: "torqueloop scenario" in tab.inner_text("#driven"))
         assert (paced.holder.live.folder.path / "by_hand.toml").is_file()
         tab.click("#wheel")
-        until(lambda: tab.inner_text("#held") == "")
+        wait_for(lambda: tab.inner_text("#held") == "")
         assert tab.inner_text("#wheel") == "Take the wheel"

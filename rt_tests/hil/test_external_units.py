@@ -14,6 +14,7 @@ import msgpack
 import pytest
 import zmq
 from rig_help import CONFIGS, DESK, own_endpoint, rig_file
+from waiting import PATIENCE_MS, PATIENCE_S
 
 import torqueloop.hil.ecu
 from torqueloop.core.describe.errors import ConfigError
@@ -147,7 +148,7 @@ def test_the_python_example_shifts_over_zeromq_and_replays_without_it(tmp_path: 
     program = subprocess.Popen([sys.executable, str(EXAMPLES / "shift_controller.py"), endpoint])
     try:
         result = run_rig(path, RunSpec("virtual", None, tmp_path / "run"))
-        assert program.wait(10) == 0, "it was told to stop"
+        assert program.wait(PATIENCE_S) == 0, "it was told to stop"
     finally:
         program.kill()
     assert result.exit_status == 0 and next(iter(result.stats.buses.values())).rx_bad == 0
@@ -429,8 +430,8 @@ def test_an_answer_against_the_schema_is_refused_with_the_key(message: object, r
 
 def test_a_zeromq_unit_that_sends_what_is_not_declared_is_counted_by_the_rig() -> None:
     """Its own counts say nothing of it: the rig looks at each answer."""
-    endpoint = own_endpoint()
-    unit = make_unit("zmq", EcuSetup("u", 1e-3, None, (BUS,), options={"endpoint": endpoint, "start_timeout_s": 5.0}))
+    options = {"endpoint": (endpoint := own_endpoint()), "start_timeout_s": PATIENCE_S}
+    unit = make_unit("zmq", EcuSetup("u", 1e-3, None, (BUS,), options=options))
     frame = (0, 0x7E8, 0, bytes(8))
     answers = [
         {"kind": "ready"},
@@ -442,7 +443,7 @@ def test_a_zeromq_unit_that_sends_what_is_not_declared_is_counted_by_the_rig() -
 
         def answer() -> None:
             for message in answers:
-                if peer.poll(5000):
+                if peer.poll(PATIENCE_MS):
                     peer.recv()
                     peer.send(msgpack.packb({"v": 1, **message}))
 
@@ -463,14 +464,14 @@ def test_a_zeromq_unit_that_is_not_there_or_answers_nonsense_is_named() -> None:
     assert failure(unit) == "init: no answer within 0.2 s: is it started?"
     with context.socket(zmq.REP) as peer:
         peer.connect(endpoint)
-        unit = make_unit("zmq", EcuSetup("u", 1e-3, None, (BUS,), options={**options, "start_timeout_s": 5.0}))
+        unit = make_unit("zmq", EcuSetup("u", 1e-3, None, (BUS,), options={**options, "start_timeout_s": PATIENCE_S}))
 
         def answer() -> None:
             for text in ({"v": 1, "kind": "ready"}, {"v": 1, "kind": "out", "step": 9, "frames": [], "actuators": []}):
-                if peer.poll(5000):
+                if peer.poll(PATIENCE_MS):
                     peer.recv()
                     peer.send(msgpack.packb(text))
-            if peer.poll(5000):
+            if peer.poll(PATIENCE_MS):
                 peer.recv()
                 peer.send(msgpack.packb({"v": 1, "kind": "error", "text": "I am confused"}))
 

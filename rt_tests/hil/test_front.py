@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 import zmq
 from control_help import Running, SlowCar
 from rig_help import DESK, rig_file, run
+from waiting import PATIENCE_MS, wait_for
 
 from torqueloop.hil.link import front
 from torqueloop.hil.link.endpoints import PeerError
@@ -59,29 +60,31 @@ def children() -> list[int]:
 
 def gone(pids: list[int]) -> None:
     """Wait until these processes have ended: a request that one of them still takes is lost with it."""
-    deadline = time.monotonic() + 60.0
-    while set(pids) & set(children()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: not set(pids) & set(children()))
+
+
+def serve_until(held: FrontSocket, what: Callable[[], bool]) -> None:
+    """Whoever holds a socket starts its process again while it waits for messages."""
+
+    def looked() -> bool:
+        held.wait(20)
+        return what()
+
+    wait_for(looked)
 
 
 def started_again(held: FrontSocket, starts: int) -> None:
-    deadline = time.monotonic() + 60.0
-    while held.starts < starts:
-        assert time.monotonic() < deadline
-        held.wait(20)
+    serve_until(held, lambda: held.starts >= starts)
 
 
 def asked_and_answered(held: FrontSocket, client: zmq.Socket[bytes]) -> None:
     """One request, one answer."""
-    deadline = time.monotonic() + 60.0
     client.send_multipart([b"", b"request"])
-    while not held.wait(20):
-        assert time.monotonic() < deadline
+    wait_for(lambda: held.wait(20))
     parts = held.receive()
     assert parts is not None and parts[1:] == [b"", b"request"]
     assert held.send([parts[0], b"", b"answer"])
-    assert client.poll(60_000) and client.recv_multipart() == [b"", b"answer"]
+    assert client.poll(PATIENCE_MS) and client.recv_multipart() == [b"", b"answer"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGKILL], ids=["abort", "segv", "kill"])
@@ -132,10 +135,7 @@ def test_too_many_connections_are_dropped_and_the_next_client_is_served(context)
         crowd = [context.socket(zmq.DEALER) for _ in range(CONNECTIONS_MAX + 1)]
         for one in crowd:
             one.connect(held.endpoint)
-        deadline = time.monotonic() + 60.0
-        while not held.crowded:
-            assert time.monotonic() < deadline
-            held.wait(20)
+        serve_until(held, lambda: held.crowded)
         for one in crowd:
             one.close(0)
         started_again(held, 2)
@@ -152,8 +152,7 @@ def test_a_socket_whose_process_ends_again_and_again_is_given_up(monkeypatch) ->
         for starts in (1, 2):
             started_again(held, starts)
             os.kill(children()[0], signal.SIGKILL)
-            while held.ends < starts:
-                held.wait(20)
+            serve_until(held, lambda starts=starts: held.ends >= starts)
         for _ in range(20):
             held.wait(20)
         assert held.starts == 2 and not children() and "not started again in this run" in held.last_end

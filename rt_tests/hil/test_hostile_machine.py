@@ -15,9 +15,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from rig_help import DESK, UNHURRIED, Car, free_port, rig_file, run
+from rig_help import DESK, UNHURRIED, Car, free_port, rig_file, run, ticks_so_far
 from test_bad_input import call, spoil
 from test_hostile_files import configs as configs
+from waiting import PATIENCE_S, wait_for
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.multicast import DEFAULT_PORT
@@ -120,17 +121,11 @@ def test_a_rig_that_was_stopped_blames_itself(tmp_path: Path, multicast: None) -
     out = tmp_path / "out"
     process = subprocess.Popen([*RUN, str(rig), "--duration", "60", "--no-html", "--out", str(out)], env=ENVIRONMENT,
                                stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)  # fmt: skip
-    deadline = time.monotonic() + 120
-    while True:
-        info = read_run_info(out) if out.exists() else None
-        if info is not None and info.stats is not None and info.stats.clock.ticks > 100:
-            break
-        assert process.poll() is None and time.monotonic() < deadline, process.stderr and process.stderr.read()
-        time.sleep(0.05)
+    wait_for(lambda: ticks_so_far(out) > 100, lambda: process.poll() is None)
     process.send_signal(signal.SIGSTOP)
     time.sleep(3.0)
     process.send_signal(signal.SIGCONT)
-    process.wait(120)
+    process.wait(PATIENCE_S)
     info = read_run_info(out)
     assert info is not None and info.stats is not None
     assert any("the rig itself was not run for" in line for line in info.stats.degraded), info.stats.degraded
@@ -165,7 +160,7 @@ def test_two_rigs_started_at_once_are_not_both_on_the_bus(tmp_path: Path, multic
         subprocess.Popen([*command, str(tmp_path / name)], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
         for name in ("a", "b")
     ]
-    said = [process.communicate(timeout=300)[1] for process in both]
+    said = [process.communicate(timeout=PATIENCE_S)[1] for process in both]
     refused = [k for k, process in enumerate(both) if process.returncode == 2]
     assert len(refused) == 1, said
     assert "is on" in said[refused[0]] and "another" in said[refused[0]], said

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +16,7 @@ import msgpack
 import pytest
 import zmq
 from rig_help import PROCESS, rig_file
+from waiting import PATIENCE_MS, PATIENCE_S, wait_for
 
 import torqueloop
 from torqueloop.cython_kernels.rings.ring import LatestSlot
@@ -38,13 +39,6 @@ class StubRig:
 
     def hello(self) -> dict[str, Any]:
         return {"rig": "stub"}
-
-
-def wait_for(what: Callable[[], Any], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.002)
 
 
 class Link:
@@ -143,7 +137,7 @@ def test_one_number_of_an_answer_does_not_lock_out_the_others(link: Link) -> Non
 def test_the_first_number_cannot_do_it_either(link: Link) -> None:
     peer = link.peer()
     link.tick()
-    assert peer.poll(5000)
+    assert peer.poll(PATIENCE_MS)
     step = decode(peer.recv()).step  # type: ignore[union-attr]
     peer.send(encode(StateMessage(step, 2**53 - 1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)))
     wait_for(lambda: link.link.rejected["range"])
@@ -252,7 +246,9 @@ def test_one_silent_connection_is_let_go_of(kind: int, monkeypatch: pytest.Monke
     monkeypatch.setattr(link_socket, "HANDSHAKE_MS", 200)
     held = link_socket.LinkSocket(kind, "tcp://127.0.0.1:0", True, None, None)
     try:
-        with socket.create_connection(("127.0.0.1", int(held.endpoint.rpartition(":")[2])), timeout=15.0) as silent:
+        with socket.create_connection(
+            ("127.0.0.1", int(held.endpoint.rpartition(":")[2])), timeout=PATIENCE_S
+        ) as silent:
             while silent.recv(256):  # its greeting, then the end
                 pass
     finally:
@@ -276,7 +272,7 @@ def test_silent_connections_are_let_go_of_and_others_are_served() -> None:
             with suppress(OSError):  # nobody listens at this moment
                 one.connect(("127.0.0.1", port))
         # it listens again once they are let go of
-        with connect(server.endpoint, timeout_s=30.0) as client:
+        with connect(server.endpoint, timeout_s=PATIENCE_S) as client:
             assert client.hello()["rig"] == "stub"
         assert server.is_alive() and server.failure is None
     finally:
@@ -297,8 +293,7 @@ def test_a_run_with_few_descriptors_ends_well_under_silent_connections(tmp_path:
         known = read_run_info(out) if (out / "run.json").exists() else None
         return known.control or "" if known is not None else ""
 
-    wait_for(lambda: endpoint() or run.poll() is not None, 300.0)
-    port = int(endpoint().rpartition(":")[2])
+    port = int(wait_for(endpoint, lambda: run.poll() is None).rpartition(":")[2])
     silent: list[socket.socket] = []
     while run.poll() is None:
         one = socket.socket()
@@ -337,6 +332,6 @@ def test_what_a_rig_opens_waits_for_a_free_descriptor_and_for_nothing_else() -> 
         "try: patiently(lambda: open('/nowhere/at/all'))\n"
         "except FileNotFoundError: print('refused')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S,
                           env={**os.environ, "PYTHONPATH": search_path()})  # fmt: skip
     assert done.stdout.split() == ["opened", "refused"], done.stderr

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_S
 
 import torqueloop as tl
 from torqueloop.hil.record.bus_log import write_bus_log
@@ -39,7 +40,7 @@ def test_each_disturbance_of_what_is_sent_is_in_a_log_in_its_window_and_nothing_
     write_bus_log(run.path, log)
     command = [sys.executable, str(RECEIVER), str(log), str(ROOT / "configs" / "can" / "vw_mqb.dbc"),
                "--channel", "1", "--constant", f"{IDLE}={IDLE_VALUE}"]  # fmt: skip
-    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, timeout=120)
+    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, timeout=PATIENCE_S)
     lines = [json.loads(line) for line in told.stdout.splitlines()]
     assert lines.pop()["frames"] > 2000
     seen, outside = sort([(line["after"], line["message"], line["what"]) for line in lines], CASES)
@@ -49,7 +50,7 @@ def test_each_disturbance_of_what_is_sent_is_in_a_log_in_its_window_and_nothing_
 @pytest.mark.proof
 def test_what_is_received_is_disturbed_in_its_window_and_the_rules_hold_both_ways() -> None:
     command = [sys.executable, str(RECEIVER), "prove", "received", "rules", "--quick"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    told = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     if told.returncode == 77:
         pytest.skip(told.stderr.strip())
     assert told.returncode == 0, told.stdout + told.stderr
@@ -60,5 +61,5 @@ def test_the_judges_import_nothing_of_torqueloop() -> None:
     code = "import sys, runpy; sys.argv = ['x', 'prove', '--help']\n"
     code += f"try: runpy.run_path({str(RECEIVER)!r}, run_name='__main__')\nexcept SystemExit: pass\n"
     code += "print([m for m in sys.modules if m.partition('.')[0] == 'torqueloop'])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     assert told.stdout.splitlines()[-1] == "[]"

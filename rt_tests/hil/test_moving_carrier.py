@@ -9,6 +9,7 @@ import msgpack
 import pytest
 import zmq
 from rig_help import own_endpoint
+from waiting import PATIENCE_MS, PATIENCE_S
 
 from torqueloop.hil.rig.run.replay import replay
 from torqueloop.hil.rig.run.session import RunSpec, run_rig
@@ -72,7 +73,7 @@ def platform(endpoint: str, ended: list[str]) -> None:
     w = 0.0
     with zmq.Context.instance().socket(zmq.REP) as peer:
         peer.connect(endpoint)
-        while peer.poll(60_000):
+        while peer.poll(PATIENCE_MS):
             question = msgpack.unpackb(peer.recv())
             answer: dict[str, object] = {"v": 1, "kind": "ready"}
             if question["kind"] == "step":
@@ -97,7 +98,7 @@ def test_platform_and_flywheel_turn_against_each_other_over_zeromq(tmp_path: Pat
     try:
         result = run_rig(tmp_path / "rig.toml", RunSpec("virtual", None, tmp_path / "run"))
     finally:
-        thread.join(timeout=120.0)
+        thread.join(PATIENCE_S)
     assert result.exit_status == 0 and ended == ["stop"]
     run = read_run(tmp_path / "run")
     w, W = run["rotor.w"][-1], run["input.platform.w_z"][-1]

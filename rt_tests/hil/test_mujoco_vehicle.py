@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_S
 
 import torqueloop as tl
 from torqueloop.hil.link.messages import StateMessage, StepMessage
@@ -98,6 +99,6 @@ def test_the_same_bits_in_this_process_and_over_zeromq(example: Any, tmp_path: P
         second = tl.run(rig, duration=2.2, out=tmp_path / "b")
     finally:
         car.terminate()
-        car.wait(30)
+        car.wait(PATIENCE_S)
     assert first.stats.hash == second.stats.hash is not None
     assert 0.0 < second.metrics["vehicle_coupling_max_mps"] < 1e-2

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from rig_help import CONFIGS, Unit, answers
+from waiting import PATIENCE_S
 
 from torqueloop.core.describe.errors import TorqueloopError
 from torqueloop.hil.can.raw_socket import RawSocket, prepare
@@ -88,7 +89,7 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Peer]]:
     yield start
     for peer in peers:
         peer.over.set()
-        peer.join(5)
+        peer.join(PATIENCE_S)
     a.close()
     b.close()
 

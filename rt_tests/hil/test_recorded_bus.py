@@ -145,7 +145,8 @@ def test_on_the_real_clock_a_recording_takes_the_place_of_the_control_unit(
     run, folder = made
     edits = [f'ecu.tcu.start = "{folder / "bus.blf"}"', 'ecu.tcu.kind = "recording"', "vehicle.start_timeout_s = 60.0"]
     rig = rig_file(tmp_path, *UNHURRIED, *edits, own_bus=True)
-    again = tl.run(rig, clock="real", duration=1.5, out=tmp_path / "real", html=False)
+    # the log lasts 0.6 s; its process may be held up for longer than that by a busy machine
+    again = tl.run(rig, clock="real", duration=4.0, out=tmp_path / "real", html=False)
     told = again.stats.participants["tcu"].reported
     assert told["frames"] == int((run.frames()["flags"] & FLAG_TX == 0).sum()) and told["log_ended"]
     assert told["lateness"]["count"] > 100 and told["lateness"]["max_ms"] >= told["lateness"]["p50_ms"] > 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 from golden_runs import golden_run
 from page_figures import PageFigures
+from waiting import PATIENCE_S, wait_for
 
 from torqueloop.hil.record.signals import Signals
 from torqueloop.hil.report.report import analyse
@@ -50,7 +50,7 @@ def long(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReportServer]:
 def ask(server: ReportServer, query: str, token: str | None = None) -> tuple[int, Any]:
     url = f"http://127.0.0.1:{server.server_port}/samples?token={server.token if token is None else token}&{query}"
     try:
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())
@@ -86,12 +86,9 @@ def opened(playwright: Any, url: str, mistakes: list[str], **how: Any) -> Any:
     return tab
 
 
-def wait(tab: Any, condition: str, seconds: float = 60.0) -> None:
+def wait(tab: Any, condition: str) -> None:
     """Until something holds in the page; by questions from outside, as its policy lets nothing be evaluated inside."""
-    deadline = time.monotonic() + seconds
-    while not tab.evaluate(f"Boolean({condition})"):
-        assert time.monotonic() < deadline, f"it does not come: {condition}"
-        time.sleep(0.05)
+    wait_for(lambda: tab.evaluate(f"Boolean({condition})"))
 
 
 @pytest.mark.proof

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from waiting import PATIENCE_S
 
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.rig.assemble.safe_state import Watchdog, describe
@@ -17,7 +18,7 @@ def loop(rig: Rig, watchdog: Watchdog | None = None) -> None:
     rig.arm()
     if watchdog is not None:
         watchdog.start()
-    thread.join(30)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     if watchdog is not None:
         watchdog.stop()
@@ -76,10 +77,11 @@ def test_overruns_in_a_row_latch_the_safe_state():
 
 def test_hung_loop_is_seen_by_the_watchdog_and_latched_when_it_comes_back():
     rig = bare(40)
-    rig.inject_busy(10, 1, 600 * MS)
-    watchdog = Watchdog(rig, 0.15)
+    # a machine that does not run the watchdog either for two seconds changes nothing
+    rig.inject_busy(10, 1, 3_000 * MS)
+    watchdog = Watchdog(rig, 0.5)
     loop(rig, watchdog)
-    assert watchdog.hung and watchdog.longest_s > 0.15
+    assert watchdog.hung and watchdog.longest_s > 0.5
     assert rig.cause()["cause"] in ("hung", "overruns")
     assert rig.safe_latched
 
@@ -99,7 +101,7 @@ def test_stop_from_another_thread_ends_the_loop():
     while rig.tick < 5:
         pass
     rig.stop()
-    thread.join(5)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive() and not rig.running and rig.tick >= 5
 
 

@@ -4,7 +4,7 @@ import os
 from datetime import datetime, timedelta
 
 import pytest
-from rig_help import children, rig_file
+from rig_help import PATIENT, children, rig_file
 
 from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.record.bus_log import unpack_frames
@@ -21,9 +21,7 @@ def desk(tmp_path, multicast):
     """The desk rig on a port of its own; a loaded test machine may hold everything up for long."""
     return rig_file(
         tmp_path,
-        "bus.powertrain.rx_timeout_s.TCU_Pressure_1 = 2.0",
-        "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 2.0",
-        "vehicle.age_limit_s = 2.0",
+        *PATIENT,
         "safe_state.overrun_limit = 0",
         "safe_state.watchdog_s = 5.0",
         own_bus=True,

@@ -1,12 +1,12 @@
 """The rig on the virtual clock: the whole chain CAN frames -> codec -> model -> codec -> frames, vehicle, recording."""
 
 import threading
-import time
 from datetime import datetime
 
 import numpy as np
 import pytest
 from rig_help import DESK, PROCESS, Unit, rig_file, run
+from waiting import PATIENCE_S, wait_for
 
 from torqueloop.hil.record.bus_log import unpack_frames
 from torqueloop.hil.record.recording import read_stream
@@ -187,11 +187,9 @@ def test_nothing_is_sent_before_arming():
     thread = threading.Thread(target=parts.rig.run)
     thread.start()
     parts.buses[0].rx_ring.push(0x210, bytes(8))
-    deadline = time.monotonic() + 5
-    while (parts.rig.heartbeat < 30 or not parts.rig.idle_frames) and time.monotonic() < deadline:
-        time.sleep(0.005)
+    wait_for(lambda: parts.rig.heartbeat >= 30 and parts.rig.idle_frames)
     parts.rig.stop()
-    thread.join(5)
+    thread.join(PATIENCE_S)
     assert parts.rig.heartbeat >= 30 and parts.rig.idle_frames == 1
     assert parts.rig.tick == 0 and len(parts.buses[0].tx_ring) == 0 and len(parts.samples) == 0
 

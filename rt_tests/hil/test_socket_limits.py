@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 import zmq
+from waiting import PATIENCE_MS, PATIENCE_S
 
 from torqueloop.hil.control import server as control
 from torqueloop.hil.control.messages import Request, decode_answer, encode_request
@@ -27,7 +28,7 @@ class Rig:
         return {"rig": "stub"}
 
     def checkpoint(self, name: str, at: int) -> dict[str, Any]:
-        self.may.wait(60.0)
+        self.may.wait(PATIENCE_S)
         return {"tick": 1}
 
 
@@ -49,7 +50,7 @@ def ask(client: zmq.Socket[bytes], kind: str, number: int, **more: Any) -> None:
 
 
 def answer(client: zmq.Socket[bytes]) -> bytes:
-    assert client.poll(60_000), "no answer"
+    assert client.poll(PATIENCE_MS), "no answer"
     return client.recv_multipart()[1]
 
 
@@ -90,7 +91,7 @@ def test_pages_that_are_open_are_bounded() -> None:
     pages = []
     try:
         for k in range(BROWSERS_MAX + 1):
-            page = socket.create_connection(("127.0.0.1", server.server_port), timeout=60.0)
+            page = socket.create_connection(("127.0.0.1", server.server_port), timeout=PATIENCE_S)
             pages.append(page)
             page.sendall(
                 f"GET /events?token={server.token} HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode()

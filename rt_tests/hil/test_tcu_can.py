@@ -13,6 +13,7 @@ from pathlib import Path
 import can
 import pytest
 from rig_help import answers
+from waiting import PATIENCE_S, wait_for
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.can.bus import CanBusConfig
@@ -224,38 +225,35 @@ def test_a_file_that_still_has_a_bus_of_its_own_is_told_where_it_stands_now(tmp_
 
 # --- the process
 # -----------------------------------------------------------------------------------------------------------------
-def on_virtual(channel: str) -> EcuSetup:
-    return EcuSetup("tcu", 1e-3, TCU, (Bus("powertrain", DATABASE, "TCU", CanBusConfig("virtual", channel)),))
+def on_virtual(channel: str, file: Path = TCU) -> EcuSetup:
+    return EcuSetup("tcu", 1e-3, file, (Bus("powertrain", DATABASE, "TCU", CanBusConfig("virtual", channel)),))
 
 
-def test_loop_on_a_bus_answers_the_rig_and_stops_when_asked() -> None:
+def test_loop_on_a_bus_answers_the_rig_and_stops_when_asked(tmp_path: Path) -> None:
+    # a machine that runs neither end for a while loses no message
+    (tmp_path / "tcu.toml").write_text(f'extends = "{TCU}"\n[timing]\nrx_timeout_s = 5.0\n')
     stop, result = threading.Event(), {}
     rig_bus = can.Bus(interface="virtual", channel="tcu-loop")
-    setup = on_virtual("tcu-loop")
+    setup = on_virtual("tcu-loop", tmp_path / "tcu.toml")
     thread = threading.Thread(
         target=lambda: result.update(unit_loop("soft_tcu", setup, stop=stop, log=lambda text: None))
     )
     thread.start()
     rig, seen = RIG_DATABASE.codec(), {}
-    deadline = time.monotonic() + 10.0
-    while time.monotonic() < deadline and seen.get("C11", 0.0) <= 0.0:
-        rig_bus.send(
-            can.Message(
-                arbitration_id=0x110,
-                data=rig.encode("HIL_Speeds", {"speeds_valid": 7.0, "n_engine": 80.0}),
-                is_extended_id=False,
-            )
-        )
-        rig_bus.send(
-            can.Message(arbitration_id=0x111, data=rig.encode("HIL_Driver", {"lever": "N"}), is_extended_id=False)
-        )
-        time.sleep(0.01)
+    told = {"HIL_Speeds": (0x110, {"speeds_valid": 7.0, "n_engine": 80.0}), "HIL_Driver": (0x111, {"lever": "N"})}
+
+    def answered() -> bool:
+        for name, (can_id, values) in told.items():
+            rig_bus.send(can.Message(arbitration_id=can_id, data=rig.encode(name, values), is_extended_id=False))
         while (message := rig_bus.recv(timeout=0)) is not None:
             status, values = rig.decode(message.arbitration_id, bytes(message.data))
             if status == "ok" and "p_C11" in values:
                 seen["C11"] = values["p_C11"]
+        return seen.get("C11", 0.0) > 0.0
+
+    wait_for(answered, thread.is_alive, pause_s=0.01)
     stop.set()
-    thread.join(5.0)
+    thread.join(PATIENCE_S)
     rig_bus.shutdown()
     assert not thread.is_alive()
     assert seen["C11"] >= CONFIG.line_pressure.min_bar * 1e5 * 0.99
@@ -309,7 +307,7 @@ def test_process_ends_cleanly_on_sigterm() -> None:
         assert first.startswith("control unit tcu (soft_tcu): powertrain (virtual tcu-process, node TCU)")
         time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
-        rest, _ = process.communicate(timeout=10.0)
+        rest, _ = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
     assert process.returncode == 0

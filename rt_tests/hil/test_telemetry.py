@@ -13,8 +13,9 @@ import msgpack
 import numpy as np
 import pytest
 import zmq
-from control_help import SlowCar
-from rig_help import Unit, rig_file
+from control_help import Running, SlowCar
+from rig_help import UNHURRIED, Unit, rig_file
+from waiting import PATIENCE_MS, PATIENCE_S, wait_for
 
 import torqueloop as tl
 from torqueloop.core.describe.errors import ConfigError
@@ -23,31 +24,41 @@ from torqueloop.hil.rig.run.session import RunSpec, run_rig
 
 #: a subscriber of its own process, that knows nothing of this package: prints what it got as JSON
 SUBSCRIBER = """
-import json, sys, time, zmq
+import json, sys, zmq
 socket = zmq.Context().socket(zmq.SUB)
 socket.setsockopt(zmq.SUBSCRIBE, sys.argv[2].encode())
 socket.connect(sys.argv[1])
-got, end = [], time.monotonic() + 20
-while time.monotonic() < end and len(got) < int(sys.argv[3]):
-    if socket.poll(100):
-        got.append([part.decode("latin-1") for part in socket.recv_multipart()])
+got = []
+while len(got) < int(sys.argv[3]):
+    assert socket.poll(int(sys.argv[4])), len(got)
+    got.append([part.decode("latin-1") for part in socket.recv_multipart()])
+    if len(got) == 1:
+        print("begun", flush=True)
 print(json.dumps(got))
 """
 
 
+class Awaiting(SlowCar):
+    """Holds each tick up until the subscribers of the test are there, for a minute at most in 3000 ticks."""
+
+    def __init__(self, pause_s: float) -> None:
+        super().__init__(pause_s)
+        self.subscribed = threading.Event()
+
+    def __call__(self, message):
+        self.subscribed.wait(0.02)
+        return super().__call__(message)
+
+
 class Run(threading.Thread):
-    """A run on the virtual clock, slow enough for subscribers to come."""
+    """A run on the virtual clock that goes on at its pace once `car.subscribed` is set."""
 
     def __init__(self, path: Path, out: Path, seconds: float = 3.0, pause_s: float = 5e-4, **more) -> None:
         super().__init__()
         self.path, self.out, self.seconds, self.more = path, out, seconds, more
-        self.pause_s, self.result = pause_s, None
+        self.car, self.result = Awaiting(pause_s), None
         self.start()
-        deadline = time.monotonic() + 30
-        while (info := read_run_info(out)) is None or info.telemetry is None:
-            assert time.monotonic() < deadline and self.is_alive(), "no telemetry"
-            time.sleep(0.005)
-        self.endpoint = info.telemetry
+        self.endpoint = wait_for(lambda: telemetry_of(out), self.is_alive)
 
     def run(self) -> None:
         self.result = run_rig(
@@ -56,7 +67,7 @@ class Run(threading.Thread):
                 "virtual",
                 self.seconds,
                 self.out,
-                vehicle=SlowCar(self.pause_s),
+                vehicle=self.car,
                 ecus={"tcu": Unit()},
                 telemetry="tcp://127.0.0.1:0",
                 **self.more,
@@ -64,20 +75,27 @@ class Run(threading.Thread):
         )
 
     def end(self):
-        self.join(60)
+        self.join(PATIENCE_S)
         assert self.result is not None
         return self.result
+
+
+def telemetry_of(out: Path) -> str | None:
+    """The endpoint that run.json tells."""
+    info = read_run_info(out)
+    return None if info is None else info.telemetry
 
 
 def test_a_subscriber_in_another_process_receives_what_the_form_says(tmp_path: Path) -> None:
     """Three parts: topic, payload, time as text; values and times are those of the recording, to the bit."""
     path = rig_file(tmp_path, "telemetry.rate_hz = 100.0", 'telemetry.signals = ["engine.*", "car.v", "C4.p"]')
     run = Run(path, tmp_path / "run")
-    made = subprocess.run(
-        [sys.executable, "-c", SUBSCRIBER, run.endpoint, "desk", "60"], capture_output=True, text=True, timeout=60
-    )
+    command = [sys.executable, "-c", SUBSCRIBER, run.endpoint, "desk", "60", str(PATIENCE_MS)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as made:
+        assert made.stdout is not None and made.stdout.readline() == "begun\n"
+        run.car.subscribed.set()
+        got = json.loads(made.stdout.read())
     stats = run.end().stats.telemetry
-    got = json.loads(made.stdout)
     assert len(got) == 60 and {len(parts) for parts in got} == {3} and {parts[0] for parts in got} == {"desk_4hp22"}
     messages = [json.loads(parts[1]) for parts in got]
     assert [float(parts[2]) for parts in got] == pytest.approx([m["t"] for m in messages], abs=1e-6)
@@ -95,24 +113,16 @@ def test_a_subscriber_in_another_process_receives_what_the_form_says(tmp_path: P
 @pytest.mark.proof
 def test_message_pack_and_real_time_stamps(tmp_path: Path) -> None:
     """On the real clock the time is that of day, of the tick's waking, not of the sending."""
-    path = rig_file(tmp_path, 'telemetry.format = "msgpack"', own_bus=True)
-    made = {}
-
-    def go() -> None:
-        made["run"] = run_rig(path, RunSpec("real", 1.5, tmp_path / "run", telemetry="tcp://127.0.0.1:0"))
-
-    thread = threading.Thread(target=go)
+    path = rig_file(tmp_path, *UNHURRIED, 'telemetry.format = "msgpack"', own_bus=True)
     began = time.time()
-    thread.start()
-    while (info := read_run_info(tmp_path / "run")) is None or info.telemetry is None:
-        assert thread.is_alive()
-        time.sleep(0.005)
-    with zmq.Context() as context, context.socket(zmq.SUB) as socket:
+    going = Running(path, tmp_path / "run", 60.0, clock="real", telemetry="tcp://127.0.0.1:0")
+    with going.client() as client, zmq.Context() as context, context.socket(zmq.SUB) as socket:
         socket.subscribe(b"")
-        socket.connect(info.telemetry)
-        assert socket.poll(30_000)
+        socket.connect(wait_for(lambda: telemetry_of(tmp_path / "run")))
+        assert socket.poll(PATIENCE_MS)
         _, payload, stamp = socket.recv_multipart()
-    thread.join(60)
+        client.stop()
+    going.join()
     message = msgpack.unpackb(payload)
     signals = tl.read_run(tmp_path / "run").signals
     k = int(np.searchsorted(signals.t, message["t"] - 1e-6))
@@ -132,12 +142,13 @@ def test_a_subscriber_that_stops_reading_costs_the_run_nothing(tmp_path: Path) -
             socket.setsockopt(zmq.RCVBUF, 4096)
             socket.subscribe(b"")
             socket.connect(run.endpoint)
-        assert other.poll(20_000)
         seen = 0
         while run.is_alive():
             if other.poll(50):
                 other.recv_multipart()
                 seen += 1
+            if seen == 20:
+                run.car.subscribed.set()
         result = run.end()
         waiting = 0
         while idle.poll(200):
@@ -145,7 +156,7 @@ def test_a_subscriber_that_stops_reading_costs_the_run_nothing(tmp_path: Path) -
             waiting += 1
     told = result.stats.telemetry
     assert told is not None and told.sent > 500 and told.failure == ""
-    assert waiting < told.sent and seen > 0, "the idle one has lost what did not fit its queue"
+    assert waiting < told.sent and seen >= 20, "the idle one has lost what did not fit its queue"
     quiet = run_rig(path, RunSpec("virtual", 2.0, tmp_path / "quiet", vehicle=SlowCar(0.0), ecus={"tcu": Unit()}))
     assert result.stats.hash == quiet.stats.hash and quiet.stats.telemetry is None
     assert result.stats.clock.missed == 0 and result.stats.recorded_all

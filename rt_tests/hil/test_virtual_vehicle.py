@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from waiting import PATIENCE_S
 
 from torqueloop.cython_kernels.rings.ring import LatestSlot
 from torqueloop.hil.link import pair as pairs
@@ -25,8 +26,6 @@ from torqueloop.hil.vehicle.model import VehicleModel
 from torqueloop.hil.vehicle.vehicle_tables import load_vehicle_config
 
 CONFIG = load_vehicle_config(Path(__file__).resolve().parents[2] / "configs/vehicles/bmw_528i_hill.toml")
-#: whoever has not come by then hangs [s]
-HANGS_S = 60.0
 
 
 class Late(VehicleModel):
@@ -53,7 +52,7 @@ class Odd(VehicleModel):
 class Drive:
     """A rig of nothing but its two slots, and a vehicle at the other end of a pair, in a thread."""
 
-    def __init__(self, model: VehicleModel, quick: bool, timeout_s: float = HANGS_S) -> None:
+    def __init__(self, model: VehicleModel, quick: bool, timeout_s: float = PATIENCE_S) -> None:
         pair, theirs = Pair.make()
         self.client = LockstepClient("", timeout_s, transport=pair, peer_dead=lambda: self.ended)
         self.ended: str | None = None
@@ -85,7 +84,7 @@ class Drive:
 
     def close(self) -> None:
         self.client.close()
-        self.aside.join(HANGS_S)
+        self.aside.join(PATIENCE_S)
         assert not self.aside.is_alive()
 
 
@@ -111,7 +110,7 @@ def test_both_ways_give_the_same_states_and_books(kind: type[VehicleModel], driv
     assert len({drive.tick(0, speed=2.0) for drive in drives}) == 1
     for drive in drives:
         drive.stop.set()
-        drive.aside.join(HANGS_S)
+        drive.aside.join(PATIENCE_S)
     stats = [replace(drive.client.stats(), wait_max_ms=None) for drive in drives]
     assert stats[0] == stats[1] and {drive.server.exchanges for drive in drives} == {stats[0].exchanges} == {62}
     assert [drive.vehicle.failure for drive in drives] == [None, None]
@@ -143,10 +142,10 @@ def test_a_wrong_answer_is_named_the_same_on_both_ways(wrong: dict[str, Any], te
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_who_hangs_or_has_gone_is_named_with_the_step(quick: bool, drives: list[Drive]) -> None:
-    drives.append(drive := Drive(VehicleModel(CONFIG), quick, timeout_s=0.3))
+    drives.append(drive := Drive(VehicleModel(CONFIG), quick))
     drive.tick(0)
     drive.stop.set()
-    drive.aside.join(HANGS_S)
+    drive.aside.join(PATIENCE_S)
     drive.ended = "has ended with status 3"
     drive.tick(2)
     assert drive.vehicle.failure == "vehicle at shared memory has ended with status 3 (step 2)"
@@ -157,10 +156,8 @@ def test_who_hangs_or_has_gone_is_named_with_the_step(quick: bool, drives: list[
         if not quick:
             client.peer = None
         vehicle = VirtualVehicle(drive.parts, client.exchange, client)
-        began = time.monotonic()
         vehicle.before_tick(0)
         assert (
             vehicle.failure is not None and "has not answered within 0.12 s (step 2): is it started?" in vehicle.failure
         )
-        assert 0.1 < time.monotonic() - began < 5.0
     client.close()

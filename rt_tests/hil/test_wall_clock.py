@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from rig_help import rig_file
+from rig_help import PATIENT, rig_file, ticks_so_far
+from waiting import PATIENCE_S, wait_for
 
 from torqueloop.hil.results.files import read_run_info
 from torqueloop.hil.results.run import RunStats
@@ -24,33 +25,42 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def lost(out: Path) -> bool:
+    """A second of ticks is lost, or the safe state is latched."""
+    info = read_run_info(out)
+    stats = None if info is None else info.stats
+    return stats is not None and (stats.clock.missed + stats.clock.dropped > 1000 or stats.safe_state.latched)
+
+
 def run_while(tmp_path: Path, clock: int, jumps: tuple[float, ...]) -> tuple[RunStats, str]:
-    """A run of 4 s on the real clock, in processes whose clock is ahead by these seconds, one after the other; and what
-    the command said."""
+    """A run on the real clock, in processes whose clock is ahead by these seconds, one after the other; and what the
+    command said. It is interrupted once it has ticked on after the last of them."""
     library, ahead, out = tmp_path / "shifted.so", tmp_path / "ahead", tmp_path / "r"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SHIFT, "-ldl"], check=True)
     ahead.write_text("0")
-    slow = (
-        "bus.powertrain.rx_timeout_s.TCU_Pressure_1",
-        "bus.powertrain.rx_timeout_s.TCU_Pressure_2",
-        "vehicle.age_limit_s",
-    )
-    rig = rig_file(tmp_path, *(f"{key} = 2.0" for key in slow), "safe_state.overrun_limit = 0", own_bus=True)
+    rig = rig_file(tmp_path, *PATIENT, "safe_state.overrun_limit = 0", "safe_state.watchdog_s = 60.0", own_bus=True)
     env = dict(os.environ, LD_PRELOAD=str(library), SHIFTED_CLOCK=str(clock), SHIFTED_BY=str(ahead))
-    command = [sys.executable, "-P", "-m", "torqueloop.hil.cli", "run", str(rig), "--clock", "real", "--duration", "4"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "torqueloop.hil.cli",
+        "run",
+        str(rig),
+        "--clock",
+        "real",
+        "--duration",
+        "300",
+    ]
     process = subprocess.Popen([*command, "--no-html", "--out", str(out)], env=env, text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT)  # fmt: skip
-    until = time.monotonic() + 60.0
-    # what the first ticks have taken in
-    while sum(f.stat().st_size for f in out.glob("inputs/*")) < 50_000:
-        assert process.poll() is None and time.monotonic() < until
-        time.sleep(0.05)
-    for jump in jumps:
-        time.sleep(0.6)
-        assert process.poll() is None, "the run is over before its clock is set"
-        ahead.write_text(str(jump))
     try:
-        said, _ = process.communicate(timeout=120.0)
+        for jump in (0.0, *jumps):
+            ahead.write_text(str(jump))
+            ticks = ticks_so_far(out)
+            wait_for(lambda ticks=ticks: ticks_so_far(out) > ticks + 500 or lost(out), lambda: process.poll() is None)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
     info = read_run_info(out)
@@ -62,12 +72,11 @@ def test_wall_time_that_is_set_back_and_forth_changes_nothing(tmp_path: Path) ->
     """By an hour back, a day ahead, ten years back."""
     stats, said = run_while(tmp_path, REALTIME, (-3600.0, 86400.0, -3.2e8))
     assert not stats.safe_state.latched, said
-    assert stats.clock.ticks == 4000 and stats.vehicles["vehicle"].taken > 200
+    assert stats.clock.ticks > 2000 and stats.vehicles["vehicle"].taken > 200
     assert stats.buses["powertrain"].rx["TCU_Pressure_1"].ok > 200
 
 
 def test_the_clock_of_the_ticks_that_jumps_is_seen(tmp_path: Path) -> None:
-    """The same library on the clock that ticks are made from, ahead for a while: ticks are missed."""
-    stats, said = run_while(tmp_path, MONOTONIC, (1.5, 0.0))
-    lost = stats.clock.missed + stats.clock.dropped
-    assert lost > 1000 or stats.safe_state.latched, said
+    """The same library on the clock that ticks are made from: ticks are missed."""
+    _, said = run_while(tmp_path, MONOTONIC, (1.5,))
+    assert lost(tmp_path / "r"), said

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from watch_help import Paced, page_in_a_browser, until
+from waiting import PATIENCE_S, wait_for
+from watch_help import Paced, page_in_a_browser
 
 from torqueloop.hil.watch.server import BODY_BYTES, page
 
@@ -50,7 +51,7 @@ def test_strangers_pages_are_refused_even_with_the_token(paced: Paced) -> None:
     assert paced.ask("/command", {"kind": "safe"}, Origin="http://rig.example")[0] == 403
     assert paced.ask("/", Host=f"localhost:{paced.server.server_port}")[0] == 200
     port = paced.server.server_port
-    with socket.create_connection(("127.0.0.1", port), timeout=20.0) as two:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as two:
         two.sendall(
             f"GET /?token={paced.server.token} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: rig.example\r\n\r\n".encode()
         )
@@ -90,14 +91,14 @@ def test_commands_and_events_reach_the_rig_and_the_page(paced: Paced) -> None:
             seen[kind] = json.loads(data)
         return all(kind in seen for kind in wanted)
 
-    until(lambda: read("hello", "values", "status", "stats"))
+    wait_for(lambda: read("hello", "values", "status", "stats"))
     hello = seen["hello"]
     assert hello["hello"]["rig"] == "desk_4hp22" and len(hello["layout"]["levers"]) == 3
     assert hello["layout"]["words"]["gear"]["7"] == "R" and "fault.turbine_speed" in {n["name"] for n in hello["names"]}
     assert seen["stats"]["clock"]["compute_us"]["hist"] and seen["values"]["engine"]["w"] > 50
     code, answer = paced.ask("/command", {"kind": "override", "values": {"driver.pedal": 0.25}})
     assert code == 200 and answer["ok"] and answer["tick"] > 0
-    until(lambda: read() and seen["status"]["held"] == {"driver.pedal": 0.25} or read("x"))
+    wait_for(lambda: read() and seen["status"]["held"] == {"driver.pedal": 0.25} or read("x"))
     assert paced.ask("/command", {"kind": "release"})[1]["ok"]
     paced.source.leave(events)
 
@@ -105,7 +106,7 @@ def test_commands_and_events_reach_the_rig_and_the_page(paced: Paced) -> None:
 def test_a_browser_that_stops_reading_holds_up_nobody(paced: Paced) -> None:
     idle, missed = paced.source.subscribe(), paced.source.missed
     tick = paced.holder.tick
-    until(lambda: paced.source.missed > missed + 20)
+    wait_for(lambda: paced.source.missed > missed + 20)
     assert idle.full() and paced.holder.tick > tick + 100
     paced.source.leave(idle)
 
@@ -116,10 +117,10 @@ def test_a_rig_without_telemetry_is_asked(tmp_path: Path) -> None:
     try:
         events = made.source.subscribe()
         kinds = set()
-        until(lambda: (kinds.add(events.get()[0]) or True) and {"values", "status"} <= kinds)
+        wait_for(lambda: (kinds.add(events.get()[0]) or True) and {"values", "status"} <= kinds)
         # and one that has ended is said to be gone
         made.ask("/command", {"kind": "stop"})
-        until(lambda: (kinds.add(events.get()[0]) or True) and "gone" in kinds)
+        wait_for(lambda: (kinds.add(events.get()[0]) or True) and "gone" in kinds)
     finally:
         made.close()
 
@@ -134,20 +135,20 @@ def test_in_a_browser(paced: Paced, tmp_path: Path) -> None:
         assert tab.evaluate("element('levers').getContext('2d').getImageData(0, 0, 400, 200).data.some((x) => x > 0)")
         # the histogram has every tick that took a time, by the numbers that the rig has sent
         bars = "plots.panels().find((u) => u.root.parentNode.id === 'histograms').data[2]"
-        until(lambda: tab.evaluate(f"{bars}.reduce((sum, n) => sum + (n || 0), 0)") > 100)
-        until(lambda: tab.evaluate(f"{bars}.reduce((sum, n) => sum + (n || 0), 0) === clock.stats.compute_us.count"))
+        wait_for(lambda: tab.evaluate(f"{bars}.reduce((sum, n) => sum + (n || 0), 0)") > 100)
+        wait_for(lambda: tab.evaluate(f"{bars}.reduce((sum, n) => sum + (n || 0), 0) === clock.stats.compute_us.count"))
         # plots of one's own: the values that came, in the unit that is shown; the cursor reads them; gone again
         tab.fill("#plot-signals", "engine.w, turbine.w")
         tab.keyboard.press("Enter")
         own = "plots.panels().find((u) => u.root.parentNode.id === 'chosen-1')"
-        until(lambda: tab.evaluate(f"{own}?.data[0].length > 20"))
+        wait_for(lambda: tab.evaluate(f"{own}?.data[0].length > 20"))
         first, engine = tab.evaluate(f"[{own}.data[0].at(-20), {own}.data[1].at(-20)]")
         recorded = paced.rig.signals
         assert engine == pytest.approx(recorded["engine.w"][round(first / 1e-3) - 1] * 30 / 3.14159265, rel=1e-6)
         tab.locator("#chosen-1").scroll_into_view_if_needed()
         box = tab.locator("#chosen-1 .u-over").bounding_box()
         tab.mouse.move(box["x"] + 0.95 * box["width"], box["y"] + 40)
-        until(lambda: "rpm" in tab.inner_text("#chosen-1 .u-legend"))
+        wait_for(lambda: "rpm" in tab.inner_text("#chosen-1 .u-legend"))
         assert tab.locator("#chosen section").count() == 1
         for names, words in (("engine.w C4.p", "rad/s, Pa"), ("engine.q", "no signal called engine.q")):
             tab.fill("#plot-signals", names)
@@ -161,22 +162,24 @@ def test_in_a_browser(paced: Paced, tmp_path: Path) -> None:
         tab.keyboard.press("Tab")
         tab.keyboard.type("0.125")
         tab.keyboard.press("Enter")
-        until(lambda: tab.evaluate("document.getElementById('held').textContent.includes('driver.brake = 0.125')"))
+        wait_for(lambda: tab.evaluate("document.getElementById('held').textContent.includes('driver.brake = 0.125')"))
         tab.fill("#name", "driver.pedal")
         tab.fill("#value", "2")
         tab.keyboard.press("Enter")
-        until(lambda: tab.evaluate("document.getElementById('answer').className == 'bad'"))
+        wait_for(lambda: tab.evaluate("document.getElementById('answer').className == 'bad'"))
         assert "allowed: 0 .. 1" in tab.inner_text("#answer")
         fault = tab.get_by_role("button", name="fault.turbine_speed")
         fault.focus()
         tab.keyboard.press("Space")
-        until(lambda: tab.evaluate("document.querySelector('#faults button').getAttribute('aria-pressed') == 'true'"))
-        until(lambda: paced.rig.value("HIL_Speeds.n_turbine") == 0.0)
+        wait_for(
+            lambda: tab.evaluate("document.querySelector('#faults button').getAttribute('aria-pressed') == 'true'")
+        )
+        wait_for(lambda: paced.rig.value("HIL_Speeds.n_turbine") == 0.0)
         tab.set_viewport_size({"width": 390, "height": 844})
         wide = tab.evaluate("document.documentElement.scrollWidth")
         assert wide <= 390, f"{wide} pixels on a screen of 390"
         # plots follow their place in the picture after the change
-        until(
+        wait_for(
             lambda: tab.evaluate(
                 "[...document.querySelectorAll('.plot canvas')]"
                 ".every(c => c.getBoundingClientRect().right <= innerWidth)"
@@ -189,5 +192,5 @@ def test_in_a_browser(paced: Paced, tmp_path: Path) -> None:
         assert not paced.rig.safe_state
         tab.get_by_role("button", name="Safe state").click()
         tab.get_by_role("button", name="Yes").click()
-        until(lambda: tab.evaluate("!document.getElementById('cause').hidden"))
+        wait_for(lambda: tab.evaluate("!document.getElementById('cause').hidden"))
         assert tab.inner_text("#state") == "safe state" and "requested by the operator" in tab.inner_text("#cause")

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from many_signals import many_signals
 from rig_help import DESK
-from watch_help import CHROMIUM, Paced, until
+from waiting import wait_for
+from watch_help import CHROMIUM, Paced
 
 import torqueloop as tl
 from torqueloop.hil.control.client import ControlError, connect
@@ -138,12 +139,12 @@ def test_a_killed_run_leaves_its_recordings(tmp_path: Path) -> None:
                "--control", CONTROL, "--out", str(out), "--set", "record.inputs=false"]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        until(lambda: (out / "run.json").is_file() and getattr(read_run_info(out), "state", "") == "running", 60.0)
+        wait_for(lambda: (out / "run.json").is_file() and getattr(read_run_info(out), "state", "") == "running")
         info = read_run_info(out)
         assert info is not None and info.control is not None
         with connect(info.control) as client:
             client.record("kept", ["engine.*"])
-            until(lambda: client.status()["recordings"]["kept"]["samples"] > 1000, 60.0)
+            wait_for(lambda: client.status()["recordings"]["kept"]["samples"] > 1000)
     finally:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -170,7 +171,7 @@ def test_a_thousand_signals_and_recordings_in_a_browser(tmp_path: Path) -> None:
             tab.on("console", lambda message: mistakes.append(message.text))
             tab.on("pageerror", lambda error: mistakes.append(str(error)))
             tab.goto(paced.server.url)
-            until(lambda: tab.evaluate("torqueloop.pictures > 5"), 60.0)
+            wait_for(lambda: tab.evaluate("torqueloop.pictures > 5"))
             control = paced.holder.live.control
             count = len(control.signals.keys() - control.plan.table.internal)
             assert count >= 1000 and tab.inner_text("#signal-count") == f"{count} of {count}"
@@ -178,10 +179,10 @@ def test_a_thousand_signals_and_recordings_in_a_browser(tmp_path: Path) -> None:
             # to the last one, by the keyboard
             tab.focus("#signal-list")
             tab.keyboard.press("End")
-            until(lambda: tab.evaluate("document.getElementById('signal-list').scrollTop > 10000"))
+            wait_for(lambda: tab.evaluate("document.getElementById('signal-list').scrollTop > 10000"))
             tab.fill("#filter", "M4 v")
             seen = tab.evaluate("[...document.querySelectorAll('#signal-rows b')].map((e) => e.textContent).join()")
-            until(lambda: seen != tab.evaluate(
+            wait_for(lambda: seen != tab.evaluate(
                 "[...document.querySelectorAll('#signal-rows b')].map((e) => e.textContent).join()"))  # fmt: skip
             tab.fill("#filter", "m7. V3")
             assert tab.inner_text("#signal-count").startswith("1 of ")
@@ -190,16 +191,16 @@ def test_a_thousand_signals_and_recordings_in_a_browser(tmp_path: Path) -> None:
             tab.keyboard.press("Tab")
             tab.keyboard.type("engine.* M7.*")
             tab.keyboard.press("Enter")
-            until(lambda: "by-hand" in tab.inner_text("#recordings"))
-            until(lambda: paced.holder.live.control.status()["recordings"]["by-hand"]["samples"] > 200)
-            until(lambda: "signals from now on" in tab.inner_text("#recorded"))
+            wait_for(lambda: "by-hand" in tab.inner_text("#recordings"))
+            wait_for(lambda: paced.holder.live.control.status()["recordings"]["by-hand"]["samples"] > 200)
+            wait_for(lambda: "signals from now on" in tab.inner_text("#recorded"))
             tab.focus("#recordings button")
             tab.keyboard.press("Enter")
-            until(lambda: "closed" in tab.inner_text("#recordings"))
+            wait_for(lambda: "closed" in tab.inner_text("#recordings"))
             assert "recordings/by-hand:" in tab.inner_text("#recorded")
             tab.fill("#record-name", "by-hand")
             tab.keyboard.press("Enter")
-            until(lambda: "nothing is overwritten" in tab.inner_text("#recorded"))
+            wait_for(lambda: "nothing is overwritten" in tab.inner_text("#recorded"))
             tab.set_viewport_size({"width": 390, "height": 844})
             assert tab.evaluate("document.documentElement.scrollWidth") <= 390
             assert mistakes == []

@@ -9,10 +9,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from rig_help import children, rig_file
+from waiting import PATIENCE_S, wait_for
 
 from torqueloop.cython_kernels.clock.clock import now_ns
 from torqueloop.cython_kernels.tick.rig import Rig
@@ -25,8 +28,22 @@ from torqueloop.hil.rig.assemble.safe_state import Watchdog
 from torqueloop.hil.rig.resolve.plan import load_plan
 
 MS = 1_000_000
+#: a loop hangs for so long [ms], and is found after LIMIT_S: a machine that does not run the watchdog either for two
+#: seconds in between changes nothing
+HANG_MS, LIMIT_S = 3_000, 0.5
 #: usleep called with the GIL held, as a C extension does that forgets to release it
 HOLDING_THE_GIL = ctypes.PyDLL(None)
+
+
+@contextmanager
+def gil_held() -> Iterator[None]:
+    """No other Python thread runs meanwhile, between two calls neither."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def started(rig: Rig) -> threading.Thread:
@@ -38,16 +55,20 @@ def started(rig: Rig) -> threading.Thread:
 def test_a_hang_is_found_and_muted_while_somebody_holds_the_gil() -> None:
     rig = Rig(10, 5e-3)
     rig.set_clock(n_ticks=100)
-    rig.inject_busy(4, 1, 2_000 * MS)
-    watchdog = Watchdog(rig, 0.2)
+    rig.inject_busy(4, 1, HANG_MS * MS)
+    watchdog = Watchdog(rig, LIMIT_S)
     loop = started(rig)
     watchdog.start()
+    # both are in their loops, which need the GIL no more
+    wait_for(lambda: rig.heartbeat > 0 and watchdog._watch.looks > 0, loop.is_alive)
     rig.arm()
-    HOLDING_THE_GIL.usleep(1_500_000)
-    released = now_ns()
+    with gil_held():
+        while not watchdog.hung_ns and rig.tick <= 4:
+            HOLDING_THE_GIL.usleep(10_000)
+        released = now_ns()
     assert 0 < watchdog.hung_ns < released, "no Python ran meanwhile"
     assert rig.muted
-    loop.join(30)
+    loop.join(PATIENCE_S)
     watchdog.stop()
     assert rig.cause()["cause"] == "hung" and rig.state == "safe"
 
@@ -68,10 +89,7 @@ def test_python_in_the_watchdogs_thread_never_runs_above_the_loop() -> None:
     watchdog = Looking(rig, 5.0, 2)
     watchdog.start()
     assert watchdog.native_id is not None
-    until = time.monotonic() + 10.0
-    while os.sched_getscheduler(watchdog.native_id) != os.SCHED_FIFO and time.monotonic() < until:
-        time.sleep(0.005)
-    assert os.sched_getscheduler(watchdog.native_id) == os.SCHED_FIFO
+    wait_for(lambda: os.sched_getscheduler(watchdog.native_id) == os.SCHED_FIFO)
     assert os.sched_getparam(watchdog.native_id).sched_priority == 2
     watchdog.stop()
     assert seen == [os.SCHED_OTHER, os.SCHED_OTHER]
@@ -81,19 +99,18 @@ def test_a_loop_that_comes_back_goes_to_the_safe_state_at_once_and_sends_nothing
     plan = load_plan(rig_file(tmp_path, "safe_state.overrun_limit = 0", "vehicle.age_limit_s = 60.0"))
     parts = build(plan, 60.0)
     rig = parts.rig
-    rig.inject_busy(50, 1, 700 * MS)
-    watchdog = Watchdog(rig, 0.2)
+    rig.inject_busy(50, 1, HANG_MS * MS)
+    watchdog = Watchdog(rig, LIMIT_S)
     loop = started(rig)
     rig.arm()
     watchdog.start()
-    while not watchdog.hung and loop.is_alive():
-        time.sleep(0.01)
+    wait_for(lambda: watchdog.hung, loop.is_alive)
     parts.buses[0].tx_ring.pop_all()
     version = parts.vehicle_out.version
-    loop.join(30)
+    loop.join(PATIENCE_S)
     watchdog.stop()
     cause = rig.cause()
-    assert cause["cause"] == "hung" and cause["detail"] >= 200
+    assert cause["cause"] == "hung" and cause["detail"] >= 1e3 * LIMIT_S
     assert cause["tick"] == 51, "the first tick after the one that hung"
     assert rig.tick == 51 + 1001, "one second of safe state, as the rig file says"
     assert parts.buses[0].tx_ring.pop_all() == [] and parts.vehicle_out.version == version
@@ -124,7 +141,7 @@ def test_a_watchdog_that_was_not_run_itself_does_not_accuse() -> None:
     time.sleep(1.5)
     process.send_signal(signal.SIGCONT)
     assert process.stdout.readline() == "False True\n"
-    assert process.wait(30) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 HANG = (
@@ -147,7 +164,7 @@ def test_a_loop_that_never_returns_ends_as_hung_with_report_and_status(tmp_path:
     out = tmp_path / "r"
     process = subprocess.Popen([sys.executable, "-c", HANG, str(rig), str(out)], stderr=subprocess.PIPE)
     try:
-        assert process.wait(60) == 1, process.stderr.read().decode() if process.stderr else ""
+        assert process.wait(PATIENCE_S) == 1, process.stderr.read().decode() if process.stderr else ""
     finally:
         process.kill()
     info = read_run_info(out)

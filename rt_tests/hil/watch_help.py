@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 from rig_help import DESK
+from waiting import PATIENCE_S, wait_for
 
 from torqueloop.hil.testing.driven_rig import DrivenRig
 from torqueloop.hil.testing.holder import Holder, RigEnded
@@ -55,7 +55,7 @@ class Paced:
         self.server.server_close()
         self.source.stop()
         self._stop.set()
-        self._thread.join(10)
+        self._thread.join(PATIENCE_S)
         self.holder.end()
 
     def ask(self, path: str, body: Any = None, token: str | None = None, **headers: str) -> tuple[int, Any]:
@@ -64,18 +64,11 @@ class Paced:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         url = f"http://127.0.0.1:{self.server.server_port}{path}" + (f"?token={token}" if token else "")
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=20) as answer:
+            with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=PATIENCE_S) as answer:
                 text = answer.read()
                 return answer.status, json.loads(text) if text[:1] == b"{" else text.decode()
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())
-
-
-def until(condition, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it does not come"
-        time.sleep(0.02)
 
 
 @contextmanager
@@ -93,7 +86,7 @@ def page_in_a_browser(paced: Paced) -> Iterator[Any]:
         tab.on("request", lambda request: None if "127.0.0.1" in request.url or "data:" in request.url[:5]
                else mistakes.append(request.url))  # fmt: skip
         tab.goto(paced.server.url)
-        until(lambda: tab.evaluate("torqueloop.pictures > 5"), 60.0)
+        wait_for(lambda: tab.evaluate("torqueloop.pictures > 5"))
         yield tab
         assert mistakes == []
         browser.close()

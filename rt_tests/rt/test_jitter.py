@@ -3,7 +3,6 @@ nothing is asserted about time."""
 
 import os
 import threading
-import time
 
 import pytest
 
@@ -92,8 +91,8 @@ def test_loop_does_not_hold_the_gil():
     thread = threading.Thread(target=rig.run)
     thread.start()
     rig.arm()
-    counted, end = 0, time.monotonic() + 10
-    while thread.is_alive() and time.monotonic() < end:
+    counted = 0
+    while thread.is_alive():
         counted += 1
     assert counted > 1000 and rig.tick == 300
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_S
 
 from torqueloop.hil.common.blas_threads import ONE_THREAD, with_one_thread
 from torqueloop.hil.link.child import Child
@@ -37,7 +38,7 @@ def test_processes_of_a_rig_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for name in ONE_THREAD:
         monkeypatch.delenv(name, raising=False)
     child = Child("tells_threads", [], tmp_path / "log")
-    child.process.wait(30.0)
+    child.process.wait(PATIENCE_S)
     assert child.lines() == ["1"]
     child.end(3.0)
 

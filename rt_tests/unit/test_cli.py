@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from synthetic_run import write_run
 from typer.testing import CliRunner
+from waiting import PATIENCE_S
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil import cli
@@ -297,7 +298,7 @@ def test_help_of_every_command_and_no_traceback_in_a_real_process(tmp_path: Path
         status, text = call(name, "--help")
         assert status == 0 and "Usage" in text
     command = [sys.executable, "-m", "torqueloop.hil.cli", "report", str(tmp_path / "missing")]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ}, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ}, timeout=PATIENCE_S)
     assert done.returncode == 2 and "no such directory" in done.stderr and "Traceback" not in done.stderr
 
 

@@ -10,14 +10,12 @@ from typing import Any
 import msgpack
 import pytest
 import zmq
+from waiting import PATIENCE_S
 
 from torqueloop.core.describe.errors import ConfigError
 from torqueloop.hil.control.client import Client, ControlError
 from torqueloop.hil.control.messages import REQUEST_BYTES, Request, RequestError, encode_answer, encode_request
 from torqueloop.hil.control.server import QUEUE, ControlServer
-
-#: whoever has not answered by then hangs [s]
-HANGS_S = 60.0
 
 
 class Box:
@@ -60,7 +58,7 @@ class Rig:
         self.ticks.set()
 
     def set(self, values: Mapping[str, float], at: int) -> Any:
-        self.ticks.wait(HANGS_S)
+        self.ticks.wait(PATIENCE_S)
         return ["set", dict(values), at]
 
     def override(self, values: Mapping[str, float], at: int) -> Any:
@@ -120,14 +118,14 @@ class Served:
         self.box.requests.put([client, delimiter, data])
 
     def answer(self) -> dict[str, Any]:
-        return msgpack.unpackb(self.box.answers.get(timeout=HANGS_S)[-1])
+        return msgpack.unpackb(self.box.answers.get(timeout=PATIENCE_S)[-1])
 
     def ask(self, request: Request) -> dict[str, Any]:
         """The answer, when the server is ready for the next request."""
         self.box.ready.clear()
         self.put(encode_request(request))
         answer = self.answer()
-        assert self.box.ready.wait(HANGS_S)
+        assert self.box.ready.wait(PATIENCE_S)
         return answer
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import can
 import pytest
+from waiting import PATIENCE_S
 
 pytest.importorskip("asammdf", reason="asammdf is not installed: there is nothing to put off")
 
@@ -18,7 +19,7 @@ PUT_OFF = "from torqueloop.hil.common.lean_imports import put_off_asammdf, with_
 
 
 def fresh(code: str, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgpack
 import pytest
 import zmq
+from waiting import PATIENCE_S
 
 from torqueloop.cython_kernels.link.lockstep import StepPeer
 from torqueloop.cython_kernels.rings.ring import LatestSlot
@@ -347,6 +348,6 @@ def test_the_end_of_a_child_is_told_with_its_last_line(
     (tmp_path / "ending_child.py").write_text(code)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     child = Child("ending_child", [], tmp_path / "log")
-    child.process.wait(60.0)
+    child.process.wait(PATIENCE_S)
     assert child.ended() == ENDS[code]
     assert child.end() == child.process.returncode

@@ -14,6 +14,7 @@ import msgpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import PATIENCE_S
 
 from torqueloop.cython_kernels.link.coupling import CouplingSums
 from torqueloop.cython_kernels.link.form import Form
@@ -48,8 +49,6 @@ HILL = load_vehicle_config(CONFIGS / "bmw_528i_hill.toml")
 STEP = StepMessage(7, 0.007, 3000.0, 21.0, 0.5, 0.01, 0.25)
 STATE = StateMessage(7, 8, 0.007, 0.5, 1.5, -120.0, 300.0, 0.02)
 WHOLES = st.sampled_from([0, 127, 128, 255, 256, 65535, 65536, 2**32, MAX_STEP - 1]) | st.integers(0, MAX_STEP - 1)
-#: whoever has not come by then hangs [s]
-HANGS_S = 60.0
 
 
 def drawn(keys: dict[str, tuple[float, float]]) -> dict[str, st.SearchStrategy[float]]:
@@ -81,7 +80,7 @@ class Rig:
         asked: list[bytes | None] = []
 
         def peer() -> None:
-            data = self.theirs.take(HANGS_S)
+            data = self.theirs.take(PATIENCE_S)
             asked.append(data)
             assert data is not None and answer is not None and self.theirs.post(answer(data))
 
@@ -91,14 +90,14 @@ class Rig:
         aside = threading.Thread(target=peer, daemon=True)
         aside.start()
         how = self.exchange.run(5)
-        aside.join(HANGS_S)
+        aside.join(PATIENCE_S)
         return how, asked[0]
 
 
 @settings(max_examples=60)
 @given(STEPS, STATES)
 def test_an_exchange_has_the_bytes_and_the_values_of_the_long_way(step: StepMessage, state: StateMessage) -> None:
-    rig = Rig(HANGS_S)
+    rig = Rig(PATIENCE_S)
     state = replace(state, step=step.step)
     how, asked = rig.ask(step, lambda _: encode(state))
     assert (how, asked, rig.exchange.step) == (DONE, encode(step), step.step)
@@ -130,7 +129,7 @@ UNUSUAL: dict[str, bytes] = {
 
 @pytest.mark.parametrize("what", UNUSUAL)
 def test_an_unusual_answer_stays_in_the_box_for_the_long_way(what: str) -> None:
-    rig = Rig(HANGS_S)
+    rig = Rig(PATIENCE_S)
     assert rig.ask(STEP, lambda _: UNUSUAL[what]) == (UNANSWERED, encode(STEP))
     assert rig.box.take(0.0) == UNUSUAL[what] and rig.vehicle.version == 0 and rig.sums.count == 0
 

@@ -11,13 +11,11 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from waiting import PATIENCE_S
 
 from torqueloop.cython_kernels.link.mailbox import MAILBOX_BYTES, ROOM, Mailbox
 from torqueloop.hil.link.child import search_path
 from torqueloop.hil.link.pair import Gone, Pair
-
-#: whoever has not come by then hangs [s]
-HANGS_S = 60.0
 
 
 def alive() -> str | None:
@@ -61,7 +59,7 @@ def test_a_sleeper_is_woken_every_time(memory: mmap.mmap) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(HANGS_S)
+        thread.join(PATIENCE_S)
     assert answers == [b"%d?" % k for k in range(n)]
 
 
@@ -123,15 +121,15 @@ def test_a_pair_carries_messages_of_any_length_and_tells_the_end(kind: str, monk
     try:
         for length in (1, 100, ROOM - 9, ROOM, ROOM + 1, 1_000_000, 2):
             message = os.urandom(length)
-            assert pair.exchange(message, HANGS_S, alive) == b"%d " % length + message
+            assert pair.exchange(message, PATIENCE_S, alive) == b"%d " % length + message
         assert pair.endpoint == kind and process.stdout is not None
         assert process.stdout.readline().decode().strip() == kind
         pair.send(b"end")
         with pytest.raises(Gone, match="has closed the connection"):
-            pair.receive(HANGS_S)
-        assert process.wait(HANGS_S) == 3
+            pair.receive(PATIENCE_S)
+        assert process.wait(PATIENCE_S) == 3
         with pytest.raises(Gone, match="status 3"):
-            pair.exchange(b"x", HANGS_S, lambda: "has ended with status 3")
+            pair.exchange(b"x", PATIENCE_S, lambda: "has ended with status 3")
     finally:
         process.kill()
         process.wait()
@@ -141,9 +139,9 @@ def test_a_pair_carries_messages_of_any_length_and_tells_the_end(kind: str, monk
 def test_a_peer_ends_when_the_rig_closes_its_end() -> None:
     pair, theirs = Pair.make()
     process = start(theirs)
-    assert pair.exchange(b"x", HANGS_S, alive) == b"1 x"
+    assert pair.exchange(b"x", PATIENCE_S, alive) == b"1 x"
     pair.close()
-    _, _ = process.communicate(timeout=HANGS_S)
+    _, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1, "Gone"
 
 

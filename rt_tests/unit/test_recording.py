@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from queue_source import QueueSource
+from waiting import wait_for
 
 from torqueloop.hil.record import recorder as recorder_module
 from torqueloop.hil.record.bus_log import FLAG_BRS, FLAG_FD, FLAG_TX, bus_header, pack_frame, read_bus, write_candump
@@ -211,9 +212,7 @@ def test_chunks_appear_while_the_run_goes_on(tmp_path: Path) -> None:
     recorder.add_stream("signals", {}, source)
     with recorder:
         source.push(b"12345678")
-        deadline = time.monotonic() + 20.0
-        while not read_stream(tmp_path / "signals").chunks and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_for(lambda: read_stream(tmp_path / "signals").chunks)
         assert read_stream(tmp_path / "signals").chunks == [b"12345678"]
 
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 #: notes its name and arguments; the text of a program on its input goes to the Python of this test
@@ -45,7 +46,7 @@ class SetUp:
         command = ["bash", "-c", f"source scripts/_venv.sh; install_listed {what}"]
         # nothing of this computer's settings of pip; no network is needed, as nothing here is a real pip or uv
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
-        done = subprocess.run(command, cwd=self.root, env=clean, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, cwd=self.root, env=clean, capture_output=True, text=True, timeout=PATIENCE_S)
         return done.returncode, self.log.read_text().splitlines()
 
 
@@ -130,7 +131,7 @@ def test_the_first_command_ends_well_where_the_machine_withholds_its_processors(
     for tool in tools.iterdir():
         tool.chmod(0o755)
     done = subprocess.run(
-        ["bash", str(tmp_path / "scripts" / "run"), *given], capture_output=True, text=True, timeout=60
+        ["bash", str(tmp_path / "scripts" / "run"), *given], capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert (tmp_path / "log").read_text().splitlines() == started
     assert done.returncode == ended

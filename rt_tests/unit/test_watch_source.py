@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from told_report import recorded, report
+from waiting import PATIENCE_S
 
 from torqueloop.hil.record.bus_log import bus_header, pack_frame
 from torqueloop.hil.record.recording import ChunkWriter
@@ -116,7 +117,7 @@ def test_a_page_is_served_under_our_name_with_its_policy_and_nothing_else_is(ser
     def ask(path: str, query: str = "", token: str = "") -> tuple[int, dict[str, str], bytes]:
         url = f"http://127.0.0.1:{server.server_port}{path}?token={token or server.token}{query}"
         try:
-            with urllib.request.urlopen(url, timeout=20) as answer:
+            with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
                 return answer.status, dict(answer.headers), answer.read()
         except urllib.error.HTTPError as error:
             return error.code, dict(error.headers), error.read()
