@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rig_help import DESK, Car, rig_file, run
+from rig_help import alone as patient
+from waiting import PATIENCE_S, wait_for
 
 from torqueloop.cython_kernels.tick.rig import Rig
 from torqueloop.hil.record.run_data import read_signals
 from torqueloop.hil.record.signals import signal_dtype
 from torqueloop.hil.rig.assemble.parts import build
+from torqueloop.hil.rig.online.rig_control import RigControl
 from torqueloop.hil.rig.resolve.plan import load_plan
 from torqueloop.hil.rig.run.replay import replay
 
@@ -107,8 +110,36 @@ def test_disarmed_on_the_real_clock_wakes_without_ticks_and_a_fault_ends_it() ->
     while rig.state != "disarmed":
         assert loop.is_alive()
     rig.request_safe("thread")
-    loop.join(20)
+    loop.join(PATIENCE_S)
     assert not loop.is_alive() and rig.cause()["cause"] == "thread"
+
+
+@pytest.mark.parametrize(("asked", "disarmed", "ticks"), [
+    ("arm", True, True), ("disarm", False, False), ("", True, False), ("", False, True),
+])  # fmt: skip
+def test_a_client_that_asks_before_the_participants_have_answered_is_served_when_they_have(
+    tmp_path: Path, asked: str, disarmed: bool, ticks: bool
+) -> None:
+    """Its channel is open before them. No tick comes without them, and what it has asked for is not forgotten."""
+    plan, parts = patient(tmp_path)
+    rig, control = parts.rig, RigControl(plan, parts, tmp_path)
+    loop = threading.Thread(target=rig.run, daemon=True)
+    loop.start()
+    if asked:
+        assert getattr(control, asked)() == "off"
+    wait_for(lambda: rig.heartbeat > 20, loop.is_alive)
+    assert rig.state == "off" and rig.tick == 0
+    control.ready(disarmed)
+    beat = rig.heartbeat
+    wait_for(lambda: rig.tick > 5 if ticks else rig.heartbeat > beat + 20, loop.is_alive)
+    assert (rig.state == "armed") == ticks == (rig.tick > 0)
+    if ticks:
+        control.disarm()
+        wait_for(lambda: rig.state == "disarmed", loop.is_alive)
+    control.arm()
+    wait_for(lambda: rig.state == "armed", loop.is_alive)
+    rig.stop()
+    loop.join(PATIENCE_S)
 
 
 class Operator(Car):

@@ -52,6 +52,11 @@ class RigControl:
         self.signals: dict[str, SignalInfo] = signals(plan)
         self.parameters: Parameters = Parameters(plan, kernel)
         self._lock = threading.Lock()
+        #: the first tick may come; on the real clock not before all participants have answered
+        self._ready = not real
+        #: what a client has asked for before: arm or disarm; None: neither
+        self._wanted: bool | None = None
+        self._arming = threading.Lock()
         self._references = 0
         self.transactions: int = 0
         self.checkpoints: Checkpoints = Checkpoints(self, real)
@@ -210,14 +215,32 @@ class RigControl:
                 raise RequestError("refused", f"{name} is not held; held: {', '.join(self.held()) or 'nothing'}")
         return self._post([(slot, RELEASE, 0.0) for slot in slots], at)
 
+    def ready(self, disarmed: bool) -> None:
+        """The first tick may come: the rig is armed, unless it begins disarmed. A client that has asked for the one or
+        the other before counts more."""
+        with self._arming:
+            self._ready = True
+            if self._wanted or (self._wanted is None and not disarmed):
+                self.parts.rig.arm()
+
     def arm(self) -> str:
-        """Arm, or arm again after disarm; the rig's state now (the next tick takes it over)."""
-        self.parts.rig.arm()
-        return self.parts.rig.state
+        """Arm, or arm again after disarm; the rig's state now (the next tick takes it over). A rig that still waits for
+        its participants is armed when they have answered."""
+        return self._arm(True)
 
     def disarm(self) -> str:
-        """Ramp down as the safe state does, then fall silent until armed again; the rig's state now."""
-        self.parts.rig.disarm()
+        """Ramp down as the safe state does, then fall silent until armed again; the rig's state now. A rig that still
+        waits for its participants begins disarmed."""
+        return self._arm(False)
+
+    def _arm(self, wanted: bool) -> str:
+        with self._arming:
+            if not self._ready:
+                self._wanted = wanted
+            elif wanted:
+                self.parts.rig.arm()
+            else:
+                self.parts.rig.disarm()
         return self.parts.rig.state
 
     def stop(self) -> str:

@@ -25,6 +25,7 @@ from torqueloop.hil.realtime import rtenv
 from torqueloop.hil.rig.assemble.safe_state import Watchdog
 from torqueloop.hil.rig.devices.device import BusPlan
 from torqueloop.hil.rig.resolve.setups import ecu_setup, vehicle_setup
+from torqueloop.hil.rig.run.interrupts import Interrupts
 from torqueloop.hil.rig.run.io_devices import open_io
 from torqueloop.hil.rig.run.live_run import (
     GIVE_UP_S,
@@ -56,6 +57,7 @@ RIGS_AT_ONCE = 50
 def run_real_clock(run: LiveRun, participants: str, progress: bool, disarmed: bool = False) -> str:
     """Participants, arming, ticks and the end of a run with deadlines; how it has ended. disarmed: a client arms it."""
     with ExitStack() as stack:
+        interrupts = stack.enter_context(Interrupts())
         stack.enter_context(run.setup)
         claimed = _take_free_ports(stack, run, participants)
         c, plan, parts, rig = run.plan.config, run.plan, run.parts, run.parts.rig
@@ -99,11 +101,13 @@ def run_real_clock(run: LiveRun, participants: str, progress: bool, disarmed: bo
         watchdog.start()
         stack.callback(watchdog.stop)
         _tell_doubts(run)
-        if not disarmed:
-            rig.arm()
-        elif progress:
+        interrupts.begin(rig.stop)
+        run.control.ready(disarmed)
+        if disarmed and progress:
             print("disarmed: no tick before `torqueloop control arm`", file=sys.stderr, flush=True)
-        return _look_after(run, loop, watchdog, shown)
+        state = _look_after(run, loop, watchdog, shown)
+        interrupts.over = True
+        return "interrupted" if interrupts.came and state == "ended" else state
 
 
 def _tell_doubts(run: LiveRun) -> None:
@@ -322,37 +326,33 @@ def _wait_for_vehicle(run: LiveRun, link: RigLink, timeout_s: float) -> None:
 
 
 def _look_after(run: LiveRun, loop: threading.Thread, watchdog: Watchdog, shown: Progress) -> str:
-    """While the loop runs: failures of links, modes, progress, run.json. Ctrl-C stops the loop cleanly."""
-    state, rig = "ended", run.parts.rig
+    """While the loop runs: failures of links, modes, progress, run.json; "ended", or "hung"."""
+    state = "ended"
     refusals, senders = _Refusals(run), [_Sender(run, name) for name in run.gateways]
     pins = SilentPins(run)
     looked = time.monotonic()
     next_stats = looked + STATS_S
     give_up: float | None = None
     while loop.is_alive():
-        try:
-            loop.join(LOOK_S)
-            now = time.monotonic()
-            run.look_at_machine(now - looked - LOOK_S)
-            looked = now
-            run.modes.drain()
-            run.look_at_recorder()
-            _links(run, refusals, senders)
-            pins.look()
-            shown.update()
-            if watchdog.hung and give_up is None:
-                run.note = run.note or "the loop gave no heartbeat"
-                give_up = time.monotonic() + GIVE_UP_S
-            if give_up is not None and time.monotonic() > give_up and loop.is_alive():
-                state, run.given_up = "hung", True
-                break
-            if time.monotonic() >= next_stats:
-                next_stats += STATS_S
-                run.save()
-                rtenv.collect_young()
-        except KeyboardInterrupt:
-            state = "interrupted"
-            rig.stop()
+        loop.join(LOOK_S)
+        now = time.monotonic()
+        run.look_at_machine(now - looked - LOOK_S)
+        looked = now
+        run.modes.drain()
+        run.look_at_recorder()
+        _links(run, refusals, senders)
+        pins.look()
+        shown.update()
+        if watchdog.hung and give_up is None:
+            run.note = run.note or "the loop gave no heartbeat"
+            give_up = time.monotonic() + GIVE_UP_S
+        if give_up is not None and time.monotonic() > give_up and loop.is_alive():
+            state, run.given_up = "hung", True
+            break
+        if time.monotonic() >= next_stats:
+            next_stats += STATS_S
+            run.save()
+            rtenv.collect_young()
     run.modes.drain()
     run.look_at_recorder()
     return state
