@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -45,8 +47,12 @@ def vehicle_loop(
     pair: int | None = None,
 ) -> dict[str, Any]:
     """The process of a vehicle model of any kind, beside a rig. `pair`: number of a socket of the pair that the rig has
-    made for this process; lockstep over it."""
-    return serve(make_vehicle(kind, setup), f"vehicle ({kind})", endpoint, False, stop, log, pair=pair)
+    made for this process; lockstep over it.
+
+    A rig may be silent for long while it waits for another participant, is disarmed or held by a test: on Linux this
+    process ends with the rig that has started it (hil/link/child.py), and leaves it for no other reason."""
+    give_up_s = math.inf if sys.platform.startswith("linux") else GIVE_UP_S
+    return serve(make_vehicle(kind, setup), f"vehicle ({kind})", endpoint, False, stop, log, None, give_up_s, pair)
 
 
 def serve(

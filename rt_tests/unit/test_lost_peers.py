@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from torqueloop.hil.results.links import ParticipantStats
 from torqueloop.hil.rig.run import real_clock
 from torqueloop.hil.rig.run.live_run import LOOK_S, StartError
 from torqueloop.hil.rig.run.unit_pins import SilentPins
@@ -60,6 +63,41 @@ def test_a_vehicle_process_leaves_a_rig_that_has_been_silent_for_its_time(
                     "vehicle x: the rig has been silent for 2 s, leaving"]  # fmt: skip
     # one look at the begin and at each of three answers, then nine until it is longer than 2 s
     assert clock.looks == 1 + 3 + 9
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process does not end with the one that started it")
+@pytest.mark.parametrize("pair", [None, 3], ids=["latest value", "lockstep"])
+def test_a_vehicle_process_of_a_rig_waits_for_as_long_as_the_rig_is_silent(
+    pair: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rig that waits for another participant, or is disarmed, sends nothing: for ten minutes here."""
+    clock, said = Clock(0.25), list[str]()
+
+    class End:
+        """Hears nothing, and at last that the rig has ended."""
+
+        endpoint, rejected, exchanges = "here", dict[str, int](), 0
+        stamps = SimpleNamespace(counters=dict)
+
+        @property
+        def bye(self) -> str | None:
+            return "over" if clock.now > 700.0 else None
+
+        def receive(self, _: int) -> None: ...
+        def serve_one(self, _: object) -> bool:
+            return False
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(process, "time", clock)
+    monkeypatch.setattr(process, "make_vehicle", lambda *_: SimpleNamespace(start=int, stop=ParticipantStats, step=int))
+    monkeypatch.setattr(process, "VehicleEnd", lambda *_: End())
+    monkeypatch.setattr(process, "PairServer", lambda *_: End())
+    monkeypatch.setattr(process.Pair, "inherited", lambda *_: None)
+    setup: Any = None
+    with ThreadPoolExecutor(1) as aside:  # in the main thread it would take the signals
+        aside.submit(process.vehicle_loop, "road", setup, "here", None, said.append, pair).result()
+    assert clock.now > 700.0 and len(said) == 1
 
 
 class Run:
