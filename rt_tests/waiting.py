@@ -8,7 +8,7 @@ from typing import TypeVar
 
 #: Whatever has not come by then hangs [s]. Nothing is judged by it, so it costs time only where a test fails: a machine
 #: that others share may withhold its processors for seconds, and a test must not mistake that for a hang.
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 #: the same for ZeroMQ [ms]
 PATIENCE_MS = round(1e3 * PATIENCE_S)
 

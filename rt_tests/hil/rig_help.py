@@ -165,9 +165,11 @@ PATIENT = (
     "bus.powertrain.rx_timeout_s.TCU_Pressure_2 = 60.0",
     "vehicle.age_limit_s = 60.0",
 )
-#: for runs on the real clock: no pause of a machine that withholds its processors latches the safe state
+#: for runs on the real clock: no pause of a machine that withholds its processors ends them
 UNHURRIED = (
     *PATIENT,
+    "vehicle.start_timeout_s = 300.0",
+    "ecu.tcu.start_timeout_s = 300.0",
     "safe_state.overrun_limit = 0",
     "safe_state.watchdog_s = 60.0",
     "safe_state.stop_after_s = 0.2",

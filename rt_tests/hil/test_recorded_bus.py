@@ -143,7 +143,7 @@ def test_on_the_real_clock_a_recording_takes_the_place_of_the_control_unit(
 ) -> None:
     """In its own process, on the grid of the clock, from the rig's first frame on: all is sent, its lateness told."""
     run, folder = made
-    edits = [f'ecu.tcu.start = "{folder / "bus.blf"}"', 'ecu.tcu.kind = "recording"', "vehicle.start_timeout_s = 60.0"]
+    edits = [f'ecu.tcu.start = "{folder / "bus.blf"}"', 'ecu.tcu.kind = "recording"']
     rig = rig_file(tmp_path, *UNHURRIED, *edits, own_bus=True)
     # the log lasts 0.6 s; its process may be held up for longer than that by a busy machine
     again = tl.run(rig, clock="real", duration=4.0, out=tmp_path / "real", html=False)

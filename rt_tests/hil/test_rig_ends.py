@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,15 @@ def test_a_signal_ends_a_real_run_in_order_with_its_own_status(tmp_path: Path, n
     assert replay(out).passed
 
 
-@pytest.mark.usefixtures("multicast")
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as Python has it, also where whoever has started the tests ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("multicast", "ctrl_c")
 def test_a_signal_between_any_two_lines_closes_the_run_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +101,7 @@ def test_a_signal_between_any_two_lines_closes_the_run_in_order(
     assert signals.closed and signals.tick[-1] == result.stats.clock.ticks - 1 and replay(result.out).passed
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_signal_is_an_exception_before_the_first_tick_and_when_it_comes_again_at_the_end() -> None:
     stopped: list[bool] = []
     with Interrupts() as interrupts:
