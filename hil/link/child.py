@@ -120,8 +120,9 @@ def signal_name(number: int) -> str:
 
 
 def die_with(parent: int) -> None:
-    """Be ended when the rig is gone, however it went (in the child)."""
+    """Be ended when the rig is gone, however it went (in the child). By SIGKILL: the handler of another signal
+    waits for the code of a control unit that does not return, which would occupy a processor for ever."""
     if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             raise SystemExit("the rig has gone already")

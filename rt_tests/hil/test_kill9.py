@@ -54,6 +54,17 @@ while True:
     time.sleep(0.02)
 """
 
+#: a participant that does not come to the handler of a signal, as one in the code of a control unit that never returns
+HANGS = """
+import os, signal, sys, time
+from torqueloop.hil.link.child import die_with
+signal.signal(signal.SIGTERM, lambda *_: None)
+die_with(int(sys.argv[1]))
+print("runs", flush=True)
+time.sleep(600.0)
+"""
+RIG = "import os, subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1], str(os.getpid())])"
+
 
 def started(folder: Path, *forms: str) -> subprocess.Popen[bytes]:
     """A process that records a tick a millisecond."""
@@ -108,3 +119,13 @@ def test_killed_writer_leaves_all_but_the_last_second(tmp_path: Path) -> None:
     assert report.exit_status == 1 and not report.run.info.over
     assert (tmp_path / "report.html").is_file() and (tmp_path / "junit.xml").is_file()
     assert analyse(tmp_path).metrics["ticks"] == signals.tick[-1] + 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ends the children of a process with it")
+def test_a_participant_that_hangs_ends_with_a_killed_rig() -> None:
+    """It held a processor for ever, with real-time priority."""
+    rig = subprocess.Popen([sys.executable, "-c", RIG, HANGS], stdout=subprocess.PIPE)
+    assert rig.stdout is not None and rig.stdout.readline() == b"runs\n"
+    rig.kill()
+    # both have closed the pipe
+    assert rig.communicate(timeout=120.0)[0] == b""
