@@ -32,27 +32,37 @@ def frames(changed: tuple[int, bytes] | None = None, without: range = range(0), 
     return by_key(found, {"vcan0": 0})
 
 
+#: another message, before the first frame and after the last one
+OTHERS = by_key(
+    [can.Message(timestamp=1e9 + t, arbitration_id=0x200, channel="vcan0") for t in (-0.5, 1.5)], {"vcan0": 0}
+)
+NOTHING = {"missing": 0, "changed": 0, "unseen": 0}
+
+
 def test_a_recording_with_all_frames_lacks_none_also_when_it_begins_later_and_ends_sooner() -> None:
-    nothing = {"missing": 0, "changed": 0, "unseen": 0}
-    assert compared(frames(), frames()) == {"kept": 100, **nothing}
-    assert compared(frames(), frames(of=range(20, 70))) == {"kept": 50, **nothing}
+    seen = {**frames(), **OTHERS}
+    assert compared(seen, frames()) == {"kept": 100, **NOTHING}
+    assert compared(seen, frames(of=range(20, 70))) == {"kept": 50, **NOTHING}
 
 
 @pytest.mark.parametrize("lost", [range(40, 41), range(99, 100), range(0, 1), range(0, 30)])
 def test_a_lost_frame_is_found_wherever_it_is(lost: range) -> None:
-    """Other messages say when the recording begins and ends."""
-    others = by_key(
-        [can.Message(timestamp=1e9 + t, arbitration_id=0x200, channel="vcan0") for t in (-0.5, 1.5)], {"vcan0": 0}
-    )
-    counts = compared({**frames(), **others}, {**frames(without=lost), **others})
+    """The other message says when the recording begins and ends."""
+    late = by_key([can.Message(timestamp=1e9 + 2.0, arbitration_id=0x300, channel="vcan0")], {"vcan0": 0})
+    counts = compared({**frames(), **OTHERS, **late}, {**frames(without=lost), **OTHERS})
     assert counts["missing"] + counts["changed"] >= len(lost)
     assert counts["unseen"] == 0
 
 
 def test_changed_and_invented_frames_are_found() -> None:
-    assert compared(frames(), frames(changed=(50, b"\xff\xff")))["changed"] == 1
-    assert compared(frames(without=range(90, 100)), frames())["unseen"] == 10
+    assert compared({**frames(), **OTHERS}, frames(changed=(50, b"\xff\xff")))["changed"] == 1
+    assert compared({**frames(without=range(90, 100)), **OTHERS}, frames())["unseen"] == 10
     assert TOLERANCE_S < 0.005
+
+
+def test_what_a_killed_run_recorded_after_the_last_block_of_candump_is_not_judged() -> None:
+    assert compared(frames(of=range(90)), frames()) == {"kept": 89, **NOTHING}
+    assert compared(frames(of=range(90)), frames(without=range(40, 41)))["changed"] > 0
 
 
 def test_what_candump_lost_and_a_line_that_is_cut_off_are_seen(tmp_path: Path) -> None:
