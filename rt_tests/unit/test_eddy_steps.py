@@ -88,3 +88,16 @@ def test_a_brake_that_heats_itself_is_of_the_second_order(order: int) -> None:
     assert max(errors[2]) < 1e-4, errors
     for one in np.transpose(errors):
         assert math.log2(one[0] / one[2]) > 3.5, errors
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_each_of_two_brakes_has_its_own_values(order: int) -> None:
+    brakes = {"1": (0.5, 40.0, 60.0, 120.0), "2": (0.2, 9.0, 25.0, 70.0)}
+    d = Driveline("brakes", order=order)
+    for name, (J, tau, wn, w0) in brakes.items():
+        d.add(f"a{name}", Inertia(J=J, phi0=0.0, w0=w0))
+        d.add(f"e{name}", EddyCurrentTorque(tau_nominal=tau, w_nominal=wn))
+        d.connect(f"a{name}.flange_b", f"e{name}.flange")
+    run = Simulation(d, h=1e-4).run(0.3)
+    for name, (J, tau, wn, w0) in brakes.items():
+        assert float(run[f"a{name}.w"][-1]) == pytest.approx(speed(J, tau, wn, w0, 0.3), rel=1e-6)

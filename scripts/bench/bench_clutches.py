@@ -1,7 +1,7 @@
 """Cost of a step of CoupledClutches (Modelica library) with its sines and steps: compiled loop and sim.step(). With the
 step for any driveline, and with the one that `torqueloop compile examples/coupled_clutches.toml` builds.
 
-    python scripts/bench/bench_clutches.py [--rounds 20] [--generic] [--json]
+    python scripts/bench/bench_clutches.py [--rounds 20] [--generic]
 
 --generic: the first only. loop: all steps of the example in one call of the kernel, inputs sampled before (start,
 middle and end of each step; the events of the two step signals are at ends of steps). step: a Python loop over
@@ -12,7 +12,6 @@ machine. instructions: of the loop, by callgrind.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -116,7 +115,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--generic", action="store_true", help="only the step for any driveline")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as cache:
         found = {"generic": measure(given.rounds, "generic")}
@@ -128,13 +126,11 @@ def main() -> int:
             found["precompiled"] = measure(given.rounds, "coupled_clutches")
             if end("generic") != end("coupled_clutches"):
                 raise SystemExit("the two steps differ")
-    if given.json:
-        print(json.dumps(found))
-    else:
-        for kernel, figures in found.items():
-            for name, value in figures.items():
-                text = f"{value:.0f}" if isinstance(value, float) else value
-                print(f"{kernel:12} {name:18} {text}")
+    for kernel, figures in found.items():
+        for name, value in figures.items():
+            print(
+                f"{kernel:12} {name:18} {value:.0f}" if isinstance(value, float) else f"{kernel:12} {name:18} {value}"
+            )
     return 0
 
 

@@ -5,14 +5,13 @@ and their median is printed. The C loop's end state is compared with the kernel'
 of every step of a full-throttle run with its events is the minimum over repetitions (the run is deterministic, so what
 varies is the machine).
 
-    python scripts/bench/bench_step.py [--rounds 40] [--json]
+    python scripts/bench/bench_step.py [--rounds 40]
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
-import json
 import platform
 import subprocess
 import sys
@@ -152,7 +151,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=40, help="rounds of the comparison (default 40)")
     parser.add_argument("--repeat", type=int, default=7, help="repetitions of the whole run (default 7)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
 
     compiled = compile_driveline(load(ROOT / "configs" / "powertrains" / "car_4hp22.toml"))
@@ -224,18 +222,8 @@ def main() -> int:
             "counters": states[name].counters,
             "hash": f"{states[name].hash():016x}",
         }
-    result = {
-        "machine": f"{platform.machine()} {platform.release()} {cpu_name()}",
-        "ns_per_step": {k: float(np.median(v)) for k, v in ns.items()},
-        "ratio_to_floor": ratio,
-        "floor_deviation": deviation,
-        "whole_run": whole,
-    }
-    if options.json:
-        print(json.dumps(result))
-        return 0
-    print(result["machine"])
-    ns_of = result["ns_per_step"]
+    ns_of = {k: float(np.median(v)) for k, v in ns.items()}
+    print(f"{platform.machine()} {platform.release()} {cpu_name()}")
     print(f"second gear, full throttle, {STEPS} steps x {options.rounds} rounds, order 2, h = {H * 1e3:g} ms (medians)")
     print(f"  hand-written C loop   {ns_of['floor']:7.0f} ns/step   (end state equal to {deviation:.0e})")
     for name in ("precompiled", "generic"):

@@ -244,7 +244,6 @@ def show(result: dict[str, Any], console: Console) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true", help="write the baseline anew")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--tick-worker", nargs=2, metavar=("RUN", "SWITCH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.tick_worker is not None:
@@ -258,10 +257,7 @@ def main() -> int:
     if options.update:
         BASELINE.write_text(json.dumps({"made_with": here, "instructions": counted}, indent=1) + "\n", encoding="utf-8")
     result = compare(json.loads(BASELINE.read_text(encoding="utf-8")), counted, here)
-    if options.json:
-        print(json.dumps(result, indent=1))
-    else:
-        show(result, Console(soft_wrap=False))
+    show(result, Console(soft_wrap=False))
     if not result["passed"]:
         print(
             f"{len(result['off'])} counts are more than {LIMIT:.0%} off the baseline; if this is meant: --update",

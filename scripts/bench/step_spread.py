@@ -1,6 +1,6 @@
 """How much the steps of the full 4HP22 car differ: instructions of the slowest 1e-4 of them over the median.
 
-    python scripts/bench/step_spread.py [--seconds 25] [--order 2] [--json]
+    python scripts/bench/step_spread.py [--seconds 25] [--order 2]
 
 The full-throttle drive through all four gears, by the precompiled kernel, counted by callgrind (valgrind), so a busy
 machine changes nothing. Every step with an event, a decision or more than one evaluation of the forces is counted by
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import json
 import os
 import pickle
 import shutil
@@ -105,7 +104,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=25.0)
     parser.add_argument("--order", type=int, choices=(2, 4), default=2)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
@@ -123,9 +121,7 @@ def main() -> int:
     except CountingError as error:
         print(f"instructions cannot be counted here: {error}", file=sys.stderr)
         return 2
-    if given.json:
-        print(json.dumps(found, indent=1))
-    for name, figures in {} if given.json else found.items():
+    for name, figures in found.items():
         print(name.ljust(6), *(f"{key} {value:.6g}" for key, value in figures.items()), sep="  ")
     return 0
 
