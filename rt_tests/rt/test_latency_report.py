@@ -99,6 +99,7 @@ def test_results_of_the_vm_become_tables_and_gates(script: ModuleType, tmp_path:
         "rig": {"ticks": 60_000, "missed": 0, "wake_lateness_us": late},
         "cyclictest": {"p50": 1.0, "p999": 2.5},
         "reaction_echo": {"p50_ns": 100.0},
+        "detectors": {"missed": {"kind": "missed", "says": "2 periods late", "tick": 501}},
         **{name: {"status": 0} for name in ("reaction_socket", "reaction_full", "rates", "clients")},
     }
     path.write_text(json.dumps(found))
@@ -106,6 +107,7 @@ def test_results_of_the_vm_become_tables_and_gates(script: ModuleType, tmp_path:
     assert [(g.name, g.passed) for g in part.gates] == [("every stage was measured", True), ("rig: missed ticks", True)]
     assert part.values["ratios"] == {"wake_p999": pytest.approx(1.2)}
     assert part.tables["rig [µs]"][1][:3] == ["wake_lateness_us", "60000", "1.5"]
+    assert part.tables["detectors"][1] == ["missed", "2 periods late"]
     found["rig"]["missed"] = 2
     found["rates"] = {"error": "RuntimeError: no"}
     path.write_text(json.dumps(found))

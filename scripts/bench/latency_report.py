@@ -214,13 +214,15 @@ def vm(path: Path) -> Part:
             continue
         if "error" in values:
             part.gate(f"{name} was measured", False, values["error"])
-        if "missed" in values:
+        # a stage may have a case of this name
+        if isinstance(values.get("missed"), int):
             of = f" of {values['ticks']}" if "ticks" in values else ""
             part.gate(f"{name}: missed ticks", values["missed"] == 0, f"{values['missed']}{of}")
         times = {k: v for k, v in values.items() if isinstance(v, dict) and "p50" in v}
         times |= {name: values} if "p50" in values else {}
         plain = [[k, short(v)] for k, v in values.items() if k not in times and k != "hist" and not isinstance(v, dict)]
-        part.tables[name] = [["", ""], *plain]
+        said = [[k, v["says"] or "nothing"] for k, v in values.items() if isinstance(v, dict) and "says" in v]
+        part.tables[name] = [["", ""], *plain, *said]
         if times:
             part.tables[f"{name} [µs]"] = time_rows(times)
     part.tables = {"Machine": general, **part.tables}
