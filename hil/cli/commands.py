@@ -107,6 +107,8 @@ RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a run.
 def _ended_like_ctrl_c() -> Iterator[list[int]]:
     """SIGTERM and a closed terminal end a run as Ctrl-C does: recording closed, participants gone. Yields the signals
     that came."""
+    from torqueloop.hil.rig.run.interrupts import ENDING
+
     came: list[int] = []
 
     def interrupt(number: int, _: object) -> None:
@@ -115,8 +117,7 @@ def _ended_like_ctrl_c() -> Iterator[list[int]]:
 
     before = {}
     if threading.current_thread() is threading.main_thread():
-        numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-        before = {number: signal.signal(number, interrupt) for number in numbers}
+        before = {number: signal.signal(number, interrupt) for number in ENDING}
     try:
         yield came
     finally:

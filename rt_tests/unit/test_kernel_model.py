@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from torqueloop.core.components.files import load
 from torqueloop.core.describe import kernel_numbers as v
 from torqueloop.cython_kernels.kernel.kernel import COUNTER_NAMES, KernelModel, KernelState
 from torqueloop.cython_kernels.model.model_arrays import ModelArrays
+from torqueloop.hil.rig.run.session import _prepare
 
 H = 1e-3
 
@@ -407,3 +409,14 @@ def test_outputs_for_every_zeroth_step_are_refused() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)}
     )
     assert done.returncode == 0 and "refused" in done.stdout, (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_lock_patterns_are_built_before_a_run_on_the_real_clock_only(real: bool) -> None:
+    built: list[bool] = []
+    parts: Any = SimpleNamespace(state=SimpleNamespace(warm=lambda: built.append(True)))
+    plan: Any = SimpleNamespace()
+    # what comes behind it needs a plan
+    with pytest.raises(AttributeError, match="config"):
+        _prepare(plan, parts, plan, real, "generic")
+    assert built == [True] * real

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -176,6 +177,33 @@ def test_a_socket_that_is_not_heard_after_a_connection_is_opened_anew(clock: Clo
         clock.sleep(wait_s)
         link.link._reopen_if_deaf()
         assert link.link.reopened == reopened
+    link.close()
+
+
+class Events:
+    """What ZeroMQ's monitor would report."""
+
+    def __init__(self, *events: tuple[int, int]) -> None:
+        self.events = list(events)
+
+    def poll(self, timeout_ms: int) -> int:
+        return len(self.events)
+
+    def recv_multipart(self) -> list[bytes]:
+        return [struct.pack("<Hi", *self.events.pop(0)), b""]
+
+
+@pytest.mark.parametrize(("ends", "reopened"), [(False, 1), (True, 0)])
+def test_a_connection_that_has_ended_is_no_reason_to_open_the_socket_anew(
+    clock: Clock, ends: bool, reopened: int
+) -> None:
+    link: Any = Link("ended")
+    link.tick(1, 0.001, 0.0, 0.0)
+    link.answer(state(1, 0))
+    link.link._events = Events((zmq.EVENT_ACCEPTED, 7), (zmq.EVENT_DISCONNECTED, 7 if ends else 8))
+    clock.sleep(0.6)
+    link.link._reopen_if_deaf()
+    assert link.link.reopened == reopened
     link.close()
 
 

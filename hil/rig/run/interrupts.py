@@ -8,8 +8,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-#: signals that may have been given to a handler in Python
-NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+#: signals that end a run in order, where the system has them
+ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Interrupts:
@@ -30,7 +30,7 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            handlers = {number: signal.getsignal(number) for number in NUMBERS}
+            handlers = {number: signal.getsignal(number) for number in ENDING}
             self._before = {number: handler for number, handler in handlers.items() if callable(handler)}
             for number in self._before:
                 signal.signal(number, self._handle)
